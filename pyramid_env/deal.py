@@ -1,0 +1,162 @@
+"""Deals: a fixed order of the deck, by number, by date, from a generator, or from text."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pyramid_env._numba import kernel
+from pyramid_env.cards import Card, card_list, check_deck, deck, parse_cards
+from pyramid_env.errors import DeckError
+from pyramid_env.rules import Rules
+from pyramid_env.rules import rules as read_rules
+
+MAX_NUMBER: Final = 2**63 - 1
+FIRST_TRAINING_NUMBER: Final = 1_000_000
+"""Random deals are drawn from here up to MAX_NUMBER, so that training never meets a benchmark deal (0 .. 19,999)."""
+
+# Increment and mixing constants of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number
+# generators").
+_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2: Final = np.uint64(0x94D049BB133111EB)
+_S27: Final = np.uint64(27)
+_S30: Final = np.uint64(30)
+_S31: Final = np.uint64(31)
+_ZERO: Final = np.uint64(0)
+
+
+@dataclass(frozen=True)
+class Deal:
+    """The deck in a fixed order: the pyramid row by row, left to right, then the stock in drawing order.
+
+    Attributes:
+        cards: all cards of the deal.
+        deal_number: the deal's number, or None for a deal from text; takes no part in comparisons.
+
+    ``str(deal)`` is the deal as text; ``Deal.parse`` reads it back. A deal knows its deck, not its
+    rules: the same numbered deal is the same order of cards under all rules with the same decks, ranks and suits.
+    """
+
+    cards: tuple[Card, ...]
+    deal_number: int | None = field(default=None, compare=False)
+
+    @classmethod
+    def number(cls, number: int, rules: Rules | str = "pyramid") -> Deal:
+        """The deal of a number, 0 .. 2^63 - 1; the algorithm is :func:`shuffle`'s. DeckError for any other number."""
+        chosen = read_rules(rules)
+        checked = check_number(number)
+        return cls(tuple(card_list(deal_numbers([checked], chosen)[0])), checked)
+
+    @classmethod
+    def daily(cls, date: datetime.date | None = None, rules: Rules | str = "pyramid") -> Deal:
+        """The deal of a date (today in UTC if none is given): the deal numbered YYYYMMDD."""
+        if date is None:
+            date = datetime.datetime.now(datetime.UTC).date()
+        if not isinstance(date, datetime.date):
+            raise DeckError(f"expected a datetime.date, got {type(date).__name__}")
+        if isinstance(date, datetime.datetime) and date.tzinfo is not None:
+            date = date.astimezone(datetime.UTC)
+        return cls.number(date.year * 10_000 + date.month * 100 + date.day, rules)
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, rules: Rules | str = "pyramid") -> Deal:
+        """A random numbered deal from 1,000,000 up (the training range), drawn from the generator."""
+        return cls.number(int(random_numbers(rng, 1)[0]), rules)
+
+    @classmethod
+    def parse(cls, text: str, rules: Rules | str = "pyramid") -> Deal:
+        """Read a deal from text, with suits or ranks alone; DeckError lists missing, doubled and unreadable cards."""
+        return cls(tuple(parse_cards(text, read_rules(rules))))
+
+    def check(self, rules: Rules) -> None:
+        """Raise DeckError unless this is a deal of the deck that the rules play with."""
+        check_deck(self.cards, rules)
+
+    @property
+    def ranks(self) -> NDArray[np.int8]:
+        """(cards,) rank of every card, pyramid places first, then the stock."""
+        return np.array([card.rank for card in self.cards], np.int8)
+
+    @property
+    def name(self) -> str:
+        """The number, or the text of a deal without one: what logs and infos call it."""
+        return str(self) if self.deal_number is None else str(self.deal_number)
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.cards))
+
+    def __repr__(self) -> str:
+        return f"Deal.number({self.deal_number})" if self.deal_number is not None else f"Deal.parse({str(self)!r})"
+
+
+def check_number(number: object) -> int:
+    """A deal number as int; DeckError if it is none."""
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 0 <= number <= MAX_NUMBER:
+        raise DeckError(f"deal number: expected a whole number from 0 to {MAX_NUMBER}, got {number!r}")
+    return int(number)
+
+
+def random_numbers(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
+    """(count,) deal numbers of the training range."""
+    return rng.integers(FIRST_TRAINING_NUMBER, MAX_NUMBER, size=count, dtype=np.int64, endpoint=True)
+
+
+def deal_numbers(numbers: ArrayLike, rules: Rules) -> NDArray[np.int8]:
+    """Card ids of many numbered deals at once.
+
+    Args:
+        numbers: (B,) deal numbers, 0 .. 2^63 - 1.
+        rules: whose deck is dealt.
+
+    Returns:
+        (B, cards) int8 card ids (``Card.from_id``), pyramid first, then the stock in drawing order.
+    """
+    wanted = np.ascontiguousarray(numbers, dtype=np.int64).reshape(-1)
+    if wanted.size and wanted.min() < 0:
+        raise DeckError(f"deal number: expected a whole number from 0 to {MAX_NUMBER}, got {int(wanted.min())}")
+    out = np.empty((wanted.size, rules.cards), np.int8)
+    shuffle(wanted.view(np.uint64), sorted_ids(rules), out)
+    return out
+
+
+def sorted_ids(rules: Rules) -> NDArray[np.int8]:
+    """(cards,) card ids of the sorted deck: where every shuffle starts."""
+    return np.array([card.id for card in deck(rules)], np.int8)
+
+
+@kernel
+def _mix(x: np.uint64) -> np.uint64:
+    x = (x ^ (x >> _S30)) * _MIX_1
+    x = (x ^ (x >> _S27)) * _MIX_2
+    return x ^ (x >> _S31)
+
+
+@kernel
+def shuffle(numbers: NDArray[np.uint64], start: NDArray[np.int8], out_ids: NDArray[np.int8]) -> None:
+    """Deal by number; this is the definition, pinned for good by golden values in the tests.
+
+    state = mix(number + gamma); then Fisher-Yates from the last card down: for i = n-1 .. 1 swap card i with card j, j
+    uniform in 0..i: state += gamma, x = mix(state), both again while x < 2^64 mod (i + 1) (so that no j is favoured),
+    j = x mod (i + 1). All arithmetic is modulo 2^64; mix and gamma are SplitMix64's. The cards start sorted: deck by
+    deck, suits c d h s, ranks ace to king.
+    """
+    cards = start.size
+    for b in range(numbers.size):
+        state = _mix(numbers[b] + _GAMMA)
+        for i in range(cards):
+            out_ids[b, i] = start[i]
+        for i in range(cards - 1, 0, -1):
+            bound = np.uint64(i + 1)
+            threshold = (_ZERO - bound) % bound
+            state += _GAMMA
+            x = _mix(state)
+            while x < threshold:
+                state += _GAMMA
+                x = _mix(state)
+            j = np.int64(x % bound)
+            out_ids[b, i], out_ids[b, j] = out_ids[b, j], out_ids[b, i]

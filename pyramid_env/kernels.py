@@ -1,0 +1,608 @@
+"""The rules: a packed position and everything that changes it; Game, environments and solver all call it.
+
+A position is five integers, as columns of an int64 row (all int64: mixing in uint64 would turn sums into floats):
+
+    PYRAMID   bit i = the card at place i is left
+    STOCK     bit k = stock card k (in drawing order, from 0) has not been removed; it lies in the stock or on the waste
+    CURSOR    index of the next stock card to turn: the lowest bit of STOCK at or above it (one position, one spelling),
+              or the stock's size when the stock is empty. Stock cards below it lie on the waste
+    PASS      pass through the stock, from 1; with unlimited passes it stays at 4
+    CLEARED   pass in which the last pyramid card left, 0 = not yet
+
+The deal lies outside: ``ranks``, one int8 a card, pyramid places first, then the stock. Functions take integers and
+contiguous arrays, write only into arrays named ``out_*`` and the position rows handed to them, draw no random numbers,
+and check nothing: checked play is Game's and the environments' part.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyramid_env._numba import kernel
+from pyramid_env.geometry import geometry
+from pyramid_env.moves import Kind, move_table
+from pyramid_env.rules import LAST_COUNTED_PASS, MSC_REMOVAL, MSC_ROWS, PAR_BONUS, SCORINGS, Rules
+
+PYRAMID: Final = 0
+STOCK: Final = 1
+CURSOR: Final = 2
+PASS: Final = 3
+CLEARED: Final = 4
+STATE_COLUMNS: Final = 5
+
+CARDS_LEFT: Final = 0
+PYRAMID_LEFT: Final = 1
+PAR: Final = 2
+MSC: Final = 3
+SCORE: Final = 4
+WON: Final = 5
+OVER: Final = 6
+PASS_NUMBER: Final = 7
+CLEARED_IN: Final = 8
+FACT_COLUMNS: Final = 9
+"""Columns of the facts of a position, int32: what rewards and logs are made of."""
+
+MAX_MOVES: Final = 512
+"""No position has more legal moves: at most 8 cards of a rank, so 64 pairs for each of 6 pairs of ranks; 8 kings; a
+pair within each of 63 waste piles; 45 overlaps; one draw."""
+
+_KING: Final = int(Kind.PLACE_KING)
+_PLACE_PAIR: Final = int(Kind.PLACE_PAIR)
+_PLACE_WASTE: Final = int(Kind.PLACE_WASTE)
+_WASTE_KING: Final = int(Kind.WASTE_KING)
+_PLACE_STOCK: Final = int(Kind.PLACE_STOCK)
+_STOCK_KING: Final = int(Kind.STOCK_KING)
+_STOCK_WASTE: Final = int(Kind.STOCK_WASTE)
+_WASTE_TWO: Final = int(Kind.WASTE_TWO)
+_WASTE_TOPS: Final = int(Kind.WASTE_TOPS)
+_DRAW: Final = int(Kind.DRAW)
+_SCORE_MSC: Final = SCORINGS.index("msc")
+_SCORE_PAR: Final = SCORINGS.index("par")
+_BONUS: Final = PAR_BONUS
+_ROW_POINTS: Final = MSC_ROWS
+_REMOVAL_POINTS: Final = MSC_REMOVAL
+_SATURATED: Final = LAST_COUNTED_PASS
+
+
+class Table(NamedTuple):
+    """What kernels need to know of some rules: run-time values, so one compilation serves all. Arrays are read-only."""
+
+    places: int
+    stock_size: int
+    ranks: int
+    draw_count: int
+    piles: int
+    predealt: int
+    passes: int  # 0 = unlimited
+    stock_top: int
+    stock_waste: int
+    waste_two: int
+    waste_tops: int
+    overlap: int
+    goal_all: int
+    end_on_exhausted: int
+    scoring: int  # index into SCORINGS
+    actions: int
+    first_action: NDArray[np.int64]  # (kinds,) first action index of each kind
+    covers: NDArray[np.int64]  # (P,) bits of the places that lie on each place
+    rows: NDArray[np.int64]  # (R,) bits of each row, the apex first
+    pair_action: NDArray[np.int64]  # (P, P) action of a pair of places, -1 = none; symmetric
+    tops_action: NDArray[np.int64]  # (W, W) action of a pair of pile tops; symmetric
+    moves: NDArray[np.int64]  # (A, 3) kind, first, second of each action
+
+
+@lru_cache
+def table(rules: Rules) -> Table:
+    """The (cached) table of some rules."""
+    shape = geometry(rules.rows)
+    moves = move_table(rules)
+    pair_action = np.full((shape.places, shape.places), -1, np.int64)
+    tops_action = np.full((rules.waste_piles, rules.waste_piles), -1, np.int64)
+    first_action = np.full(len(Kind), -1, np.int64)
+    for action, (kind, first, second) in enumerate(moves):
+        if first_action[kind] < 0:
+            first_action[kind] = action
+        if kind == Kind.PLACE_PAIR:
+            pair_action[first, second] = pair_action[second, first] = action
+        elif kind == Kind.WASTE_TOPS:
+            tops_action[first, second] = tops_action[second, first] = action
+    rows_of_moves = np.array(list(moves), np.int64)
+    for made in (first_action, pair_action, tops_action, rows_of_moves):
+        made.setflags(write=False)
+    return Table(
+        places=shape.places,
+        stock_size=rules.stock_size,
+        ranks=rules.ranks,
+        draw_count=rules.draw_count,
+        piles=rules.waste_piles,
+        predealt=rules.predealt,
+        passes=0 if rules.passes is None else rules.passes,
+        stock_top=int(rules.stock_top),
+        stock_waste=int(rules.pair_stock_waste),
+        waste_two=int(rules.pair_waste_two),
+        waste_tops=int(rules.pair_waste_tops),
+        overlap=int(rules.overlap),
+        goal_all=int(rules.goal == "all"),
+        end_on_exhausted=int(rules.end_on_exhausted),
+        scoring=SCORINGS.index(rules.scoring),
+        actions=len(moves),
+        first_action=first_action,
+        covers=shape.covers,
+        rows=shape.rows,
+        pair_action=pair_action,
+        tops_action=tops_action,
+        moves=rows_of_moves,
+    )
+
+
+# ---- bits ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def count_bits(bits: int) -> int:
+    """Number of bits set."""
+    count = 0
+    while bits:
+        bits &= bits - 1
+        count += 1
+    return count
+
+
+@kernel
+def lowest_bit(bits: int) -> int:
+    """Index of the lowest bit set; ``bits`` must not be zero."""
+    index = 0
+    while not bits & 0xFF:
+        bits >>= 8
+        index += 8
+    while not bits & 1:
+        bits >>= 1
+        index += 1
+    return index
+
+
+# ---- zones -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def exposed_places(table: Table, pyramid: int) -> int:
+    """Bits of the places whose card is left and not covered."""
+    exposed = 0
+    left = pyramid
+    while left:
+        bit = left & -left
+        if not table.covers[lowest_bit(bit)] & pyramid:
+            exposed |= bit
+        left ^= bit
+    return exposed
+
+
+@kernel
+def next_card(stock: int, start: int, size: int) -> int:
+    """Index of the first stock card left at or after ``start``; ``size`` if there is none."""
+    ahead = stock >> start
+    return start + lowest_bit(ahead) if ahead else size
+
+
+@kernel
+def top_card(stock: int, cursor: int, pile: int, piles: int) -> int:
+    """Stock index of the top card (the last one turned) of a waste pile, or -1 if the pile is empty."""
+    for k in range(cursor - 1, -1, -1):
+        if (stock >> k) & 1 and k % piles == pile:
+            return k
+    return -1
+
+
+@kernel
+def turn(stock: int, cursor: int, count: int, size: int) -> int:
+    """The cursor after turning ``count`` cards, or as many as are left."""
+    for _ in range(count):
+        if cursor < size:
+            cursor = next_card(stock, cursor + 1, size)
+    return cursor
+
+
+# ---- moves -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def list_removals(
+    table: Table, ranks: NDArray[np.int8], pyramid: int, stock: int, cursor: int, out_actions: NDArray[np.int64]
+) -> int:
+    """Write the actions of every removal that the cards allow now, be the game over or not; return how many."""
+    places, piles, king = table.places, table.piles, table.ranks
+    first = table.first_action
+    count = 0
+    exposed = exposed_places(table, pyramid)
+    left = exposed
+    while left:
+        bit = left & -left
+        left ^= bit
+        i = lowest_bit(bit)
+        rank = np.int64(ranks[i])
+        if rank == king:
+            out_actions[count] = first[_KING] + i
+            count += 1
+            continue
+        others = left
+        while others:
+            other = others & -others
+            others ^= other
+            j = lowest_bit(other)
+            if rank + ranks[j] == king:
+                out_actions[count] = table.pair_action[i, j]
+                count += 1
+    if table.overlap:
+        count = _list_overlaps(table, ranks, pyramid, exposed, out_actions, count)
+    for pile in range(piles):
+        k = top_card(stock, cursor, pile, piles)
+        if k < 0:
+            continue
+        rank = np.int64(ranks[places + k])
+        if rank == king:
+            out_actions[count] = first[_WASTE_KING] + pile
+            count += 1
+            continue
+        left = exposed
+        while left:
+            bit = left & -left
+            left ^= bit
+            i = lowest_bit(bit)
+            if rank + ranks[i] == king:
+                out_actions[count] = first[_PLACE_WASTE] + pile * places + i
+                count += 1
+        if table.waste_two:
+            below = top_card(stock, k, pile, piles)
+            if below >= 0 and rank + ranks[places + below] == king:
+                out_actions[count] = first[_WASTE_TWO] + pile
+                count += 1
+        if table.waste_tops:
+            for other_pile in range(pile + 1, piles):
+                m = top_card(stock, cursor, other_pile, piles)
+                if m >= 0 and rank + ranks[places + m] == king:
+                    out_actions[count] = table.tops_action[pile, other_pile]
+                    count += 1
+    if table.stock_top and cursor < table.stock_size:
+        count = _list_stock_top(table, ranks, stock, cursor, exposed, out_actions, count)
+    return count
+
+
+@kernel
+def _list_overlaps(
+    table: Table, ranks: NDArray[np.int8], pyramid: int, exposed: int, out_actions: NDArray[np.int64], count: int
+) -> int:
+    """Pairs of a card with the only card that still covers it, that one being exposed."""
+    left = pyramid & ~exposed
+    while left:
+        bit = left & -left
+        left ^= bit
+        i = lowest_bit(bit)
+        cover = table.covers[i] & pyramid
+        if cover & (cover - 1) == 0 and cover & exposed:
+            j = lowest_bit(cover)
+            if np.int64(ranks[i]) + ranks[j] == table.ranks:
+                out_actions[count] = table.pair_action[i, j]
+                count += 1
+    return count
+
+
+@kernel
+def _list_stock_top(
+    table: Table,
+    ranks: NDArray[np.int8],
+    stock: int,
+    cursor: int,
+    exposed: int,
+    out_actions: NDArray[np.int64],
+    count: int,
+) -> int:
+    """Removals with the stock's top card, which lies face up."""
+    places, piles = table.places, table.piles
+    rank = np.int64(ranks[places + cursor])
+    if rank == table.ranks:
+        out_actions[count] = table.first_action[_STOCK_KING]
+        return count + 1
+    left = exposed
+    while left:
+        bit = left & -left
+        left ^= bit
+        i = lowest_bit(bit)
+        if rank + ranks[i] == table.ranks:
+            out_actions[count] = table.first_action[_PLACE_STOCK] + i
+            count += 1
+    if table.stock_waste:
+        for pile in range(piles):
+            k = top_card(stock, cursor, pile, piles)
+            if k >= 0 and rank + ranks[places + k] == table.ranks:
+                out_actions[count] = table.first_action[_STOCK_WASTE] + pile
+                count += 1
+    return count
+
+
+@kernel
+def can_draw(table: Table, stock: int, cursor: int, pass_number: int) -> bool:
+    """Is there a card to turn, or a waste to recycle for which a pass is left?"""
+    return cursor < table.stock_size or (stock != 0 and (table.passes == 0 or pass_number < table.passes))
+
+
+@kernel
+def is_finished(table: Table, pyramid: int, stock: int, cursor: int, pass_number: int) -> bool:
+    """Has the game ended by its goal or by ``end_on_exhausted``, whatever the cards would still allow?"""
+    if pyramid == 0 and not table.goal_all:
+        return True
+    return table.end_on_exhausted != 0 and pass_number == table.passes and cursor >= table.stock_size
+
+
+@kernel
+def is_stuck(
+    table: Table,
+    ranks: NDArray[np.int8],
+    pyramid: int,
+    stock: int,
+    cursor: int,
+    pass_number: int,
+    out_actions: NDArray[np.int64],
+) -> bool:
+    """No removal now, nor at any later position that turning cards alone can reach.
+
+    With unlimited passes one full run through what is left is looked at: the rest of this pass, then one whole pass.
+    ``out_actions`` is scratch space.
+    """
+    size = table.stock_size
+    recycles = 1 if table.passes == 0 else table.passes - pass_number
+    while True:
+        if list_removals(table, ranks, pyramid, stock, cursor, out_actions) > 0:
+            return False
+        if cursor < size:
+            cursor = turn(stock, cursor, table.draw_count, size)
+        elif recycles > 0 and stock != 0:
+            recycles = 0  # all later passes are the same as the next one
+            cursor = next_card(stock, 0, size)
+        else:
+            return True
+
+
+@kernel
+def list_moves(
+    table: Table,
+    ranks: NDArray[np.int8],
+    pyramid: int,
+    stock: int,
+    cursor: int,
+    pass_number: int,
+    out_actions: NDArray[np.int64],
+) -> int:
+    """Write the action indices of all legal moves, removals first, draw last; return how many. None: the game is over.
+
+    ``out_actions`` needs room for MAX_MOVES.
+    """
+    if is_finished(table, pyramid, stock, cursor, pass_number):
+        return 0
+    count = list_removals(table, ranks, pyramid, stock, cursor, out_actions)
+    if not can_draw(table, stock, cursor, pass_number):
+        return count
+    if count == 0 and table.passes == 0 and is_stuck(table, ranks, pyramid, stock, cursor, pass_number, out_actions):
+        return 0
+    out_actions[count] = table.actions - 1
+    return count + 1
+
+
+@kernel
+def apply(
+    table: Table, pyramid: int, stock: int, cursor: int, pass_number: int, cleared: int, action: int
+) -> tuple[int, int, int, int, int]:
+    """The position after a legal action."""
+    kind: int = table.moves[action, 0]
+    first: int = table.moves[action, 1]
+    second: int = table.moves[action, 2]
+    size, piles = table.stock_size, table.piles
+    if kind == _DRAW:
+        if cursor < size:
+            return pyramid, stock, turn(stock, cursor, table.draw_count, size), pass_number, cleared
+        later = pass_number + 1
+        if table.passes == 0 and later > _SATURATED:
+            later = _SATURATED
+        return pyramid, stock, next_card(stock, 0, size), later, cleared
+    if kind == _PLACE_PAIR:
+        pyramid &= ~((1 << first) | (1 << second))
+    elif kind == _PLACE_WASTE:
+        pyramid &= ~(1 << first)
+        stock &= ~(1 << top_card(stock, cursor, second, piles))
+    elif kind == _KING:
+        pyramid &= ~(1 << first)
+    elif kind == _WASTE_KING:
+        stock &= ~(1 << top_card(stock, cursor, first, piles))
+    elif kind == _PLACE_STOCK:
+        pyramid &= ~(1 << first)
+        stock &= ~(1 << cursor)
+    elif kind == _STOCK_KING:
+        stock &= ~(1 << cursor)
+    elif kind == _STOCK_WASTE:
+        stock &= ~((1 << cursor) | (1 << top_card(stock, cursor, first, piles)))
+    elif kind == _WASTE_TWO:
+        top = top_card(stock, cursor, first, piles)
+        stock &= ~((1 << top) | (1 << top_card(stock, top, first, piles)))
+    else:
+        stock &= ~((1 << top_card(stock, cursor, first, piles)) | (1 << top_card(stock, cursor, second, piles)))
+    if pyramid == 0 and cleared == 0:
+        cleared = pass_number
+    return pyramid, stock, next_card(stock, cursor, size), pass_number, cleared
+
+
+# ---- scores ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def par_score(pyramid: int, stock: int, cleared: int) -> int:
+    """B - L: the bonus of the pass of the clear less the cards not removed."""
+    return _BONUS[cleared] - count_bits(pyramid) - count_bits(stock)
+
+
+@kernel
+def msc_score(table: Table, ranks: NDArray[np.int8], pyramid: int, stock: int) -> int:
+    """Points for the removals that led here, and for the rows that are empty."""
+    kings = 0
+    others = 0
+    places = table.places
+    for c in range(places + table.stock_size):
+        left = (pyramid >> c) & 1 if c < places else (stock >> (c - places)) & 1
+        if not left:
+            if ranks[c] == table.ranks:
+                kings += 1
+            else:
+                others += 1
+    points = _REMOVAL_POINTS * (kings + others // 2)
+    rows = table.rows.size
+    for up in range(min(rows, len(_ROW_POINTS))):
+        if table.rows[rows - 1 - up] & pyramid == 0:
+            points += _ROW_POINTS[up]
+    return points
+
+
+@kernel
+def is_won(table: Table, pyramid: int, stock: int) -> bool:
+    """Is the goal reached?"""
+    return pyramid == 0 and (stock == 0 or not table.goal_all)
+
+
+@kernel
+def score(table: Table, ranks: NDArray[np.int8], pyramid: int, stock: int, cleared: int) -> int:
+    """The score by the rules' scoring, were the game to end here; without scoring 1 for a win, else 0."""
+    if table.scoring == _SCORE_PAR:
+        return par_score(pyramid, stock, cleared)
+    if table.scoring == _SCORE_MSC:
+        return msc_score(table, ranks, pyramid, stock)
+    return 1 if is_won(table, pyramid, stock) else 0
+
+
+# ---- batches: position rows (B, 5), ranks (B, cards), masks (B, A), facts (B, 9) -------------------------------------
+
+
+@kernel
+def start(table: Table, out_states: NDArray[np.int64]) -> None:
+    """Write the position before the first move into every row."""
+    stock = (1 << table.stock_size) - 1
+    for b in range(out_states.shape[0]):
+        out_states[b, PYRAMID] = (1 << table.places) - 1
+        out_states[b, STOCK] = stock
+        out_states[b, CURSOR] = turn(stock, next_card(stock, 0, table.stock_size), table.predealt, table.stock_size)
+        out_states[b, PASS] = 1
+        out_states[b, CLEARED] = 0
+
+
+@kernel
+def write_mask(
+    table: Table,
+    ranks: NDArray[np.int8],
+    state: NDArray[np.int64],
+    out_mask: NDArray[np.int8],
+    out_actions: NDArray[np.int64],
+) -> int:
+    """Write one game's mask (1 = legal) and, as scratch, its legal actions; return how many there are."""
+    out_mask[:] = 0
+    count = list_moves(table, ranks, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], out_actions)
+    for m in range(count):
+        out_mask[out_actions[m]] = 1
+    return count
+
+
+@kernel
+def write_masks(table: Table, ranks: NDArray[np.int8], states: NDArray[np.int64], out_masks: NDArray[np.int8]) -> None:
+    """Write the masks (B, A) of many positions."""
+    scratch = np.empty(MAX_MOVES, np.int64)
+    for b in range(states.shape[0]):
+        write_mask(table, ranks[b], states[b], out_masks[b], scratch)
+
+
+@kernel
+def step(table: Table, state: NDArray[np.int64], action: int) -> None:
+    """Apply a legal action to one position row, in place."""
+    after = apply(table, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED], action)
+    state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED] = after
+
+
+@kernel
+def write_facts(
+    table: Table, ranks: NDArray[np.int8], state: NDArray[np.int64], legal: int, out_facts: NDArray[np.int32]
+) -> None:
+    """Write what rewards and logs are made of; ``legal`` is the number of legal moves (none: over)."""
+    pyramid, stock, cleared = state[PYRAMID], state[STOCK], state[CLEARED]
+    out_facts[PYRAMID_LEFT] = count_bits(pyramid)
+    out_facts[CARDS_LEFT] = out_facts[PYRAMID_LEFT] + count_bits(stock)
+    out_facts[PAR] = par_score(pyramid, stock, cleared)
+    out_facts[MSC] = msc_score(table, ranks, pyramid, stock)
+    out_facts[SCORE] = score(table, ranks, pyramid, stock, cleared)
+    out_facts[WON] = is_won(table, pyramid, stock)
+    out_facts[OVER] = legal == 0
+    out_facts[PASS_NUMBER] = state[PASS]
+    out_facts[CLEARED_IN] = cleared
+
+
+@kernel
+def step_batch(
+    table: Table,
+    ranks: NDArray[np.int8],
+    states: NDArray[np.int64],
+    actions: NDArray[np.int64],
+    masks: NDArray[np.int8],
+    out_facts: NDArray[np.int32],
+    out_illegal: NDArray[np.bool_],
+) -> int:
+    """One step of many games: positions, masks and facts are brought up to date in place.
+
+    ``masks`` must be those of ``states``. An action outside 0..A-1 or masked changes nothing and is flagged in
+    ``out_illegal``; -1 means no action, which is not flagged. Returns the number of illegal actions.
+    """
+    scratch = np.empty(MAX_MOVES, np.int64)
+    illegal = 0
+    for b in range(states.shape[0]):
+        action = actions[b]
+        out_illegal[b] = False
+        if action == -1:
+            continue
+        if action < 0 or action >= table.actions or not masks[b, action]:
+            out_illegal[b] = True
+            illegal += 1
+            continue
+        step(table, states[b], action)
+        legal = write_mask(table, ranks[b], states[b], masks[b], scratch)
+        write_facts(table, ranks[b], states[b], legal, out_facts[b])
+    return illegal
+
+
+@kernel
+def look_batch(
+    table: Table,
+    ranks: NDArray[np.int8],
+    states: NDArray[np.int64],
+    which: NDArray[np.bool_],
+    out_masks: NDArray[np.int8],
+    out_facts: NDArray[np.int32],
+) -> None:
+    """Write masks and facts of the games marked in ``which`` (B,) without moving: after a reset."""
+    scratch = np.empty(MAX_MOVES, np.int64)
+    for b in range(states.shape[0]):
+        if which[b]:
+            legal = write_mask(table, ranks[b], states[b], out_masks[b], scratch)
+            write_facts(table, ranks[b], states[b], legal, out_facts[b])
+
+
+def start_state(rules: Rules) -> NDArray[np.int64]:
+    """(5,) position row before the first move."""
+    states = np.empty((1, STATE_COLUMNS), np.int64)
+    start(table(rules), states)
+    row: NDArray[np.int64] = states[0]
+    return row
+
+
+def legal_actions(rules: Rules, ranks: NDArray[np.int8], state: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Action indices of the legal moves of one position, removals first, draw last."""
+    out = np.empty(MAX_MOVES, np.int64)
+    pyramid, stock, cursor, pass_number, _ = state.tolist()
+    count = list_moves(table(rules), ranks, pyramid, stock, cursor, pass_number, out)
+    legal: NDArray[np.int64] = out[:count].copy()
+    return legal
