@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import numba
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
+_PACKAGE: Final = Path(__file__).resolve().parent
+_IMPORTS: Final = re.compile(rb"^from pyramid_env([\w.]*) import (.*)$", re.MULTILINE)
+"""Imports at the top level of a file: what a kernel of that file can call or read a constant from."""
+
 
 @lru_cache
-def _package_stamp() -> tuple[str, int]:
-    """A digest of the package's sources. Numba's own stamp covers the one file a kernel stands in, although a kernel's
-    machine code also holds the kernels it calls from other files; after an update of those it would run stale code."""
+def _sources(path: Path) -> frozenset[Path]:
+    """A source file of the package and all that it imports from the package, directly or not."""
+    found = {path}
+    waiting = [path]
+    while waiting:
+        for module, names in _IMPORTS.findall(waiting.pop().read_bytes()):
+            folder = _PACKAGE.joinpath(*module.decode().split("."))
+            modules = {folder, *(folder / name for name in re.findall(r"\w+", names.decode()))}
+            new = {module.with_suffix(".py") for module in modules if module.with_suffix(".py").exists()} - found
+            found |= new
+            waiting += new
+    return frozenset(found)
+
+
+@lru_cache
+def _stamp(path: Path) -> tuple[str, int]:
+    """A digest of all sources that the kernels of a file are made from.
+
+    Numba's own stamp covers that one file alone, although machine code also holds the kernels it calls from other
+    files: after a change to those it would run stale code.
+    """
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
+    for source in sorted(_sources(path)):
+        digest.update(source.read_bytes())
     return digest.hexdigest(), 0
 
 
@@ -28,7 +51,7 @@ def kernel(function: Function) -> Function:
     """Compile a function in nopython mode on its first call.
 
     cache: the second start loads machine code from disk. nogil: threads may run kernels side by side.
-    error_model numpy: no test for division by zero in inner loops. Overflow wraps, as in C.
+    error_model numpy: no test for division by zero in inner loops. Integers wrap on overflow, as in C.
     """
     with warnings.catch_warnings():
         # Where no folder can be written Numba refuses the cache; compiling anew at each start is right then.
@@ -39,5 +62,5 @@ def kernel(function: Function) -> Function:
             return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))
     stamped = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if stamped is not None and hasattr(stamped, "_source_stamp"):
-        stamped._source_stamp = _package_stamp()
+        stamped._source_stamp = _stamp(Path(function.__code__.co_filename).resolve())
     return cast(Function, compiled)

@@ -17,5 +17,9 @@ class IllegalMoveError(PyramidError):
     """A move that the rules do not allow in this position; the position is unchanged."""
 
 
+class HistoryError(IllegalMoveError):
+    """There is no move to undo, or none to redo; the game is unchanged."""
+
+
 class SaveError(PyramidError):
     """A saved game that cannot be read: damaged, of another version, or not a game."""

@@ -1,0 +1,375 @@
+"""PyramidEnv: one game of Pyramid solitaire as a Gymnasium environment."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from pyramid_env.cards import RANKS_A_SUIT
+from pyramid_env.deal import Deal, check_number, deal_numbers, random_numbers
+from pyramid_env.errors import IllegalMoveError, PyramidError
+from pyramid_env.kernels import CLEARED_IN, FACT_COLUMNS, MSC, OVER, PAR, SCORE, STATE_COLUMNS, WON, start_state
+from pyramid_env.moves import MoveTable, move_table
+from pyramid_env.observation import layout
+from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, reward_scheme, rewards_of
+from pyramid_env.rules import Rules
+from pyramid_env.rules import rules as read_rules
+from pyramid_env.stepping import observe_games, packed, play_games
+
+if TYPE_CHECKING:
+    from pyramid_env.game import Game
+
+Observation = dict[str, NDArray[np.int8]]
+
+ILLEGAL_ACTION: Final = ("penalty", "raise")
+"""What an illegal action does: cost ILLEGAL_REWARD and change nothing, or raise IllegalMoveError and change nothing."""
+
+RENDER_MODES: Final = ("ansi", "rgb_array")
+NO_NUMBER: Final = -1
+"""``info["deal"]`` of a deal that has no number."""
+
+END_FACTS: Final = {"won": WON, "is_success": WON, "cleared_in": CLEARED_IN, "par": PAR, "msc": MSC}
+"""Info keys of a game that is over, with their columns of the facts."""
+
+START_OPTIONS: Final = ("deal", "cards", "game")
+"""Reset options of one game."""
+
+END_FLAGS: Final = ("won", "is_success")
+MAX_DEAD_DEALS: Final = 10_000
+"""So many deals in a row without a first move are a fault of the rules, not chance."""
+
+
+class PyramidEnv(gym.Env[Observation, np.int64]):
+    """Pyramid solitaire, one game at a time.
+
+    ## Description
+    Cards lie in a pyramid of R rows, each covered by two cards of the row below; the rest of the deck is the stock. Two
+    available cards whose ranks sum to 13 leave together, a king leaves alone, stock cards are turned to the waste. The
+    goal is to clear the pyramid, or to remove every card, by the preset. ``rules`` chooses the game: a preset's name
+    (``"pyramid"``, ``"till_dawn"``, ``"microsoft"``, ...), a text such as ``"microsoft:passes=1"``, or a
+    :class:`~pyramid_env.rules.Rules`. A deal is fixed at reset; stepping is deterministic.
+
+    ## Action Space
+    ``Discrete(A)``: one index for each move that the rules can ever allow (254 for ``pyramid``), the same for all
+    deals. ``env.unwrapped.moves[a]`` is the :class:`~pyramid_env.moves.Move` of action a and prints as text
+    (``r7c1+r7c3``, ``r7c1+waste``, ``draw``). With P places and W waste piles the order is: pairs of places; place with
+    pile; kings of the pyramid; kings of the waste; then, where the rules have them, place with stock, stock king, stock
+    with waste, two of one waste, two waste tops; ``draw`` last, which recycles the waste when the stock is empty.
+
+    Legal actions: ``info["action_mask"]`` (A,) int8, 1 = legal, what ``action_space.sample(mask=...)`` takes, and
+    ``env.unwrapped.action_masks()`` (A,) bool, what sb3-contrib's MaskablePPO asks for. While the game goes on at least
+    one action is legal. **Once it is over the mask is all zeros: there is nothing to choose, so never sample from it**
+    (``Discrete.sample`` would silently return 0). An action is an ``int``, a NumPy integer or a 0-d integer array;
+    anything else, and a number outside 0..A-1, raises IllegalMoveError.
+
+    ## Observation Space
+    ``Dict`` of one-dimensional int8 boxes from 0. P places, W waste piles, S stock cards, K the highest rank (13); 0 as
+    a rank means no card.
+
+    | field | shape | values | level | meaning |
+    |---|---|---|---|---|
+    | ``pyramid`` | (P,) | 0..K | table | rank at each place, row by row, 0 = gone |
+    | ``waste`` | (W,) | 0..K | table | rank of the top of each pile |
+    | ``waste_count`` | (W,) | 0..S | table | cards on each pile |
+    | ``waste_under`` | (W,) | 0..K | table | rank of the card below the top; only with ``pair_waste_two`` |
+    | ``stock`` | (1,) | 0..S | table | cards not yet turned in this pass |
+    | ``stock_top`` | (1,) | 0..K | table | rank of the next stock card; only with ``stock_top`` |
+    | ``pass`` | (1,) | 1..4 | table | pass through the stock; 4 = any later one |
+    | ``cleared`` | (1,) | 0..4 | table | pass of the clear, 0 = not yet; only when all cards must leave |
+    | ``known`` | (S,) | 0..K+1 | memory | each stock card in drawing order: its rank, 0 = gone, K+1 = never seen |
+    | ``cursor`` | (1,) | 0..S | memory | index in ``known`` of the next card to turn, S = none |
+    | ``unseen`` | (K,) | 0..8 | memory | how many cards of each rank have never been seen |
+    | ``clairvoyant_stock`` | (S,) | 0..K | clairvoyant | rank of every stock card still in the game, seen or not |
+
+    ``observation`` chooses the level: ``"table"`` what lies open now; ``"memory"`` (default) also all that a player who
+    forgets nothing knows; ``"clairvoyant"`` everything, for comparison only. A level has the fields of those before it.
+    With rules that hide nothing (``giza``) ``table`` has the memory fields too.
+
+    ## Rewards
+    ``reward``: ``"par"`` (default) +1 for each card that leaves and +50/+35/+20 for the clear in pass 1/2/3, so that
+    the return is the par score plus the cards dealt; ``"msc"`` the points of the msc scoring; ``"win"`` 1 for the
+    winning step; ``"shaped"`` ``win`` with potential-based shaping (:class:`~pyramid_env.reward.Shaped`); or a callable
+    ``(facts_before, facts_after) -> rewards`` (:mod:`pyramid_env.reward`). An illegal action earns -1 under
+    ``illegal_action="penalty"``.
+
+    ## Starting State
+    A random numbered deal from 1,000,000 up, drawn from ``np_random`` (deals without a first move, possible where
+    nothing can be turned, are passed over), or what ``reset(options=...)`` names, one of:
+
+    - ``{"deal": 42}`` or ``{"deal": Deal}``: a deal by number or a :class:`~pyramid_env.deal.Deal`;
+    - ``{"cards": "94J8..."}``: a deal as text, with suits or ranks alone;
+    - ``{"game": game}``: the present position of a :class:`~pyramid_env.game.Game` of the same rules.
+
+    ## Episode End
+    Terminated: no move is legal (won, or lost). The environment itself never truncates; the registered id does after
+    2,000 steps (``max_episode_steps``), which only games with many illegal or pointless actions reach. Stepping on
+    after the end raises PyramidError.
+
+    ## Arguments
+    - ``rules``: preset, text or Rules; default ``"pyramid"``.
+    - ``observation``: ``"table"``, ``"memory"`` (default) or ``"clairvoyant"``.
+    - ``reward``: see Rewards; default ``"par"``.
+    - ``illegal_action``: ``"penalty"`` (default): nothing changes, reward -1, ``info["illegal_action"]``; ``"raise"``:
+      IllegalMoveError, nothing changes.
+    - ``render_mode``: ``"ansi"`` (text) or ``"rgb_array"``.
+
+    ## Info
+    | key | when | value |
+    |---|---|---|
+    | ``action_mask`` | always | (A,) int8, 1 = legal |
+    | ``deal`` | always | the deal's number, -1 if it has none |
+    | ``cards`` | deal without number | the deal as text |
+    | ``score`` | always | score by the rules' scoring, were the game to end now |
+    | ``illegal_action`` | after one | True |
+    | ``won``, ``is_success`` | over | bool |
+    | ``cleared_in`` | over | pass of the clear, 0 = never |
+    | ``par``, ``msc`` | over | final scores by both scorings |
+    """
+
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012 (as Gymnasium declares it)
+
+    def __init__(
+        self,
+        rules: Rules | str = "pyramid",
+        observation: str = "memory",
+        reward: str | RewardScheme = "par",
+        illegal_action: str = "penalty",
+        render_mode: str | None = None,
+    ) -> None:
+        self.rules = read_rules(rules)
+        self.level = observation
+        self.render_mode = check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        self._raises = check_choice("illegal_action", illegal_action, ILLEGAL_ACTION) == "raise"
+        self._reward = reward_scheme(reward, self.rules)
+        actions, fields = len(move_table(self.rules)), layout(self.rules, self.level)
+        self.action_space = spaces.Discrete(actions)
+        self.observation_space = fields.space()
+        self._ranks = np.zeros((1, self.rules.cards), np.int8)
+        self._states = np.zeros((1, STATE_COLUMNS), np.int64)
+        self._masks = np.zeros((1, actions), np.int8)
+        self._facts = np.zeros((1, FACT_COLUMNS), np.int32)
+        self._rows = np.zeros((1, fields.size), np.int8)
+        self._action = np.zeros(1, np.int64)
+        self._number = NO_NUMBER
+        self._deal: Deal | None = None  # made from the number when asked for
+        self._playing = False
+        self._started = False
+        self._link()
+
+    def _link(self) -> None:
+        """Take up the tables that all environments of these rules share; a copy of the environment shares them too."""
+        self.moves: MoveTable = move_table(self.rules)
+        self._layout = layout(self.rules, self.level)
+        tables, first, no = packed(self.rules, self.level), np.zeros(1, np.int64), np.zeros(1, np.bool_)
+        position, masks, facts, rows = (self._ranks, self._states), self._masks, self._facts, self._rows
+        self._observe = partial(observe_games, *tables, *position, first, masks, facts, rows)
+        self._play = partial(play_games, *tables, *position, self._action, no, masks, facts, rows, no.copy())
+
+    def __getstate__(self) -> dict[str, Any]:
+        linked = ("moves", "_layout", "_observe", "_play")
+        return {name: value for name, value in self.__dict__.items() if name not in linked}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._link()
+
+    # ---- Gymnasium -------------------------------------------------------------------------------------------------
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Deal a new game; see Starting State.
+
+        DeckError or PyramidError for options that cannot be read, before anything changes.
+        """
+        start = read_start(options, self.rules)
+        super().reset(seed=seed)
+        if start is not None:
+            self._begin(start)
+        else:
+            for _ in range(MAX_DEAD_DEALS):
+                self._begin(numbered_start(int(random_numbers(self.np_random, 1)[0]), self.rules))
+                if self._playing:
+                    break
+            else:
+                raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {self.rules}")
+        return self._observation(), self._info(illegal=False)
+
+    def step(
+        self, action: int | np.integer[Any] | NDArray[np.integer[Any]]
+    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Play one action; the second flag, truncated, is always False here (a TimeLimit wrapper sets it)."""
+        chosen = check_action(action, len(self.moves))
+        if not self._playing:
+            raise PyramidError(f"step: expected a running game, {self._why_not_playing()}; call reset() first")
+        if self._raises and not self._masks[0, chosen]:
+            raise IllegalMoveError(illegal_text(self.moves, chosen, self._masks[0], self._name()))
+        before = self._facts.copy()
+        self._action[0] = chosen
+        illegal = self._play() > 0
+        reward = ILLEGAL_REWARD if illegal else float(rewards_of(self._reward, before, self._facts.copy())[0])
+        over = bool(self._facts[0, OVER])
+        self._playing = not over
+        return self._observation(), reward, over, False, self._info(illegal)
+
+    def render(self) -> Any:
+        """The position as text (``ansi``) or as an (H, W, 3) uint8 picture (``rgb_array``)."""
+        if self.render_mode is None:
+            gym.logger.warn(f"render: expected a render_mode at construction, one of {', '.join(RENDER_MODES)}")
+            return None
+        return render_game(self.game, self.render_mode)
+
+    # ---- beyond Gymnasium --------------------------------------------------------------------------------------------
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """(A,) bool, a new array: true = legal; what MaskablePPO asks for."""
+        return np.array(self._masks[0], np.bool_)
+
+    @property
+    def deal(self) -> Deal:
+        """The deal in play."""
+        if not self._started:
+            raise PyramidError("no deal yet; call reset() first")
+        if self._deal is None:
+            self._deal = Deal.number(self._number, self.rules)
+        return self._deal
+
+    @property
+    def game(self) -> Game:
+        """The present position as a :class:`~pyramid_env.game.Game` of its own, without the moves that led to it."""
+        from pyramid_env.game import Game
+
+        return Game.from_state(self.deal, self.rules, self._states[0].copy())
+
+    @property
+    def state(self) -> NDArray[np.int64]:
+        """(5,) copy of the position row (:mod:`pyramid_env.kernels`)."""
+        return np.array(self._states[0])
+
+    # ---- inside ----------------------------------------------------------------------------------------------------
+
+    def _begin(self, start: Start) -> None:
+        self._number, self._deal = start.number, start.deal
+        self._ranks[0], self._states[0] = start.ranks, start.state
+        self._observe()
+        self._playing = not self._facts[0, OVER]
+        self._started = True
+
+    def _observation(self) -> Observation:
+        return self._layout.views(self._rows[0].copy())
+
+    def _info(self, illegal: bool) -> dict[str, Any]:
+        facts = self._facts[0].tolist()
+        info = {"action_mask": self._masks[0].copy(), "deal": self._number, "score": facts[SCORE]}
+        if self._number == NO_NUMBER:
+            info["cards"] = str(self.deal)
+        if illegal:
+            info["illegal_action"] = True
+        if facts[OVER]:
+            for key, column in END_FACTS.items():
+                info[key] = bool(facts[column]) if key in END_FLAGS else facts[column]
+        return info
+
+    def _name(self) -> str:
+        return f"deal {self.deal.name}"
+
+    def _why_not_playing(self) -> str:
+        return f"{self._name()} is over" if self._started else "got none"
+
+
+class Start(NamedTuple):
+    """What a game starts from: a deal and a position of it."""
+
+    number: int  # NO_NUMBER if the deal has none
+    deal: Deal | None  # None: to be made from the number when asked for
+    ranks: NDArray[np.int8]  # (cards,)
+    state: NDArray[np.int64]  # (5,)
+
+
+def numbered_start(number: int, rules: Rules) -> Start:
+    """The start of a numbered deal."""
+    return Start(number, None, ranks_of(deal_numbers([number], rules)[0]), start_state(rules))
+
+
+def deal_start(deal: object, rules: Rules) -> Start:
+    """The start of a deal, given as Deal or number; DeckError if it is neither or of another deck."""
+    if not isinstance(deal, Deal):
+        return numbered_start(check_number(deal), rules)
+    deal.check(rules)
+    return Start(NO_NUMBER if deal.deal_number is None else deal.deal_number, deal, deal.ranks, start_state(rules))
+
+
+def game_start(game: Any, rules: Rules) -> Start:
+    """The present position of a Game; PyramidError if it is none or plays by other rules."""
+    from pyramid_env.game import Game
+
+    if not isinstance(game, Game):
+        raise PyramidError(f'options["game"]: expected a Game, got {type(game).__name__}')
+    if game.rules != rules:
+        raise PyramidError(f'options["game"]: expected a game of {rules}, got one of {game.rules}')
+    return deal_start(game.deal, rules)._replace(state=np.array(game.state, np.int64))
+
+
+def read_start(options: dict[str, Any] | None, rules: Rules) -> Start | None:
+    """What ``reset(options=...)`` of one game names; None: a random deal. PyramidError for unknown or several keys."""
+    given = dict(options or {})
+    check_options(given, START_OPTIONS)
+    for key, value in given.items():
+        if key == "game":
+            return game_start(value, rules)
+        return deal_start(value if key == "deal" else Deal.parse(value, rules), rules)
+    return None
+
+
+def check_options(given: dict[str, Any], known: tuple[str, ...]) -> None:
+    """PyramidError for unknown option keys, or for more than one that names a start."""
+    unknown = [key for key in given if key not in known]
+    if unknown:
+        raise PyramidError(f"reset options: expected {', '.join(known)}, got {', '.join(map(repr, unknown))}")
+    if len(given) > 1:
+        raise PyramidError(f"reset options: expected one of {', '.join(known)}, got {', '.join(given)} together")
+
+
+def ranks_of(ids: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Card ids to ranks."""
+    ranks: NDArray[np.int8] = ids % np.int8(RANKS_A_SUIT) + np.int8(1)
+    return ranks
+
+
+def check_action(action: object, actions: int) -> int:
+    """An action as int; IllegalMoveError if it is no integer of 0..A-1 (a float, a bool and a list are none)."""
+    if isinstance(action, np.ndarray) and action.ndim == 0:
+        action = action[()]
+    if isinstance(action, bool) or not isinstance(action, (int, np.integer)):
+        got = f"{type(action).__name__} {action!r}"
+        raise IllegalMoveError(f"action: expected an integer from 0 to {actions - 1}, got {got}")
+    if not 0 <= action < actions:
+        raise IllegalMoveError(f"action: expected an integer from 0 to {actions - 1}, got {action}")
+    return int(action)
+
+
+def illegal_text(moves: MoveTable, action: int, mask: NDArray[np.int8], where: str) -> str:
+    """The message for an illegal action: what was tried, what is legal, in which game."""
+    legal = [moves.text(moves[int(a)]) for a in np.flatnonzero(mask)]
+    return f"action {action} ({moves.text(moves[action])}): not legal in {where}; legal: {', '.join(legal)}"
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
+    """The value; PyramidError if it is none of the choices."""
+    if value not in choices:
+        raise PyramidError(f"{name}: expected one of {', '.join(map(str, choices))}, got {value!r}")
+    return value
+
+
+def render_game(game: Game, render_mode: str) -> Any:
+    """A position as text or picture."""
+    if render_mode == "ansi":
+        return str(game)
+    from pyramid_env.render import rgb_array
+
+    return rgb_array(game)

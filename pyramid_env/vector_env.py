@@ -1,0 +1,475 @@
+"""PyramidVectorEnv: many games of Pyramid solitaire in step, all of them in one kernel call a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from pyramid_env.deal import Deal, deal_numbers, random_numbers
+from pyramid_env.env import (
+    END_FACTS,
+    END_FLAGS,
+    ILLEGAL_ACTION,
+    MAX_DEAD_DEALS,
+    NO_NUMBER,
+    RENDER_MODES,
+    START_OPTIONS,
+    Observation,
+    PyramidEnv,
+    Start,
+    check_choice,
+    check_options,
+    deal_start,
+    game_start,
+    illegal_text,
+    ranks_of,
+    read_start,
+    render_game,
+)
+from pyramid_env.errors import IllegalMoveError, PyramidError
+from pyramid_env.kernels import FACT_COLUMNS, OVER, SCORE, STATE_COLUMNS, start_state
+from pyramid_env.moves import MoveTable, move_table
+from pyramid_env.observation import layout
+from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, reward_scheme, rewards_of
+from pyramid_env.rules import Rules
+from pyramid_env.rules import rules as read_rules
+from pyramid_env.stepping import first_illegal, observe_games, packed, play_games
+
+if TYPE_CHECKING:
+    from pyramid_env.game import Game
+
+ONE_FOR_EACH: Final = ("deals", "games")
+
+
+class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
+    """B games at once, with the spaces, rewards and infos of :class:`~pyramid_env.env.PyramidEnv`, batched.
+
+    Game i behaves exactly as a ``PyramidEnv`` in a ``SyncVectorEnv`` does: ``reset(seed=s)`` gives it the deals of a
+    single environment reset with ``seed=s + i``, now and after every autoreset. All positions are stepped by one kernel
+    call; no Python code runs per game in a step, except that with ``SAME_STEP`` the ``final_obs`` of the games that
+    ended are dicts, made one by one.
+
+    Attributes:
+        rules, level, moves: as in the single environment.
+        num_envs: B.
+        states: (B, 5) int64 position rows; ranks: (B, cards) int8; facts: (B, 9) int32 (:mod:`pyramid_env.kernels`).
+        masks: (B, A) int8, 1 = legal, all zeros for a game that is over.
+        buffer: (B, F) int8, the fields of the observations side by side (:mod:`pyramid_env.observation`).
+        numbers: (B,) int64 deal numbers, -1 for a deal without one.
+        steps: (B,) int64 steps of the running episodes.
+
+    These arrays are the environment's own and change in place: read them, do not write them.
+
+    Arguments beyond those of the single environment:
+        num_envs: how many games.
+        autoreset_mode: an AutoresetMode or its value: ``NEXT_STEP`` (default), ``SAME_STEP``, ``DISABLED``.
+        max_episode_steps: an episode is truncated after so many steps; None or -1 = never. ``gym.make_vec`` passes the
+            registered limit.
+        copy: True (default): observations, masks and all else returned are new arrays. False, the fast way:
+            observations, ``infos["action_mask"]`` and ``action_masks()`` are the environment's own arrays and change
+            with the next step or reset.
+
+    Reset options: ``{"deals": ...}`` B deal numbers or Deals, ``{"games": ...}`` B Games, or one ``deal``, ``cards`` or
+    ``game`` for all; besides, ``"reset_mask"``, (B,) bool: reset those games alone (the entries of the others in
+    ``deals`` or ``games`` are not looked at). Infos of a partial reset speak of the games that were reset, as
+    ``_action_mask`` etc. say; :meth:`action_masks` has all of them.
+
+    Infos are those of the single environment as arrays of length B; ``infos["cards"]`` is present only while a game is
+    played from a deal without number. With ``DISABLED`` a step while any game has ended raises PyramidError, as does,
+    in any mode, a step while a game was started by the caller in a position that is already over.
+    """
+
+    metadata: dict[str, Any] = PyramidEnv.metadata
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        rules: Rules | str = "pyramid",
+        observation: str = "memory",
+        reward: str | RewardScheme = "par",
+        illegal_action: str = "penalty",
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        max_episode_steps: int | None = None,
+        render_mode: str | None = None,
+        copy: bool = True,
+    ) -> None:
+        self.num_envs = _positive("num_envs", num_envs)
+        self.rules = read_rules(rules)
+        self.level = observation
+        self.copy = copy
+        self.render_mode = check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        self.autoreset_mode = _autoreset_mode(autoreset_mode)
+        self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
+        unlimited = max_episode_steps in (None, -1)
+        self.max_episode_steps = None if unlimited else _positive("max_episode_steps", max_episode_steps)
+        self._raises = check_choice("illegal_action", illegal_action, ILLEGAL_ACTION) == "raise"
+        self._reward = reward_scheme(reward, self.rules)
+        single = PyramidEnv(self.rules, observation)
+        self.single_action_space, self.single_observation_space = single.action_space, single.observation_space
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.states = np.zeros((num_envs, STATE_COLUMNS), np.int64)
+        self.ranks = np.zeros((num_envs, self.rules.cards), np.int8)
+        self.facts = np.zeros((num_envs, FACT_COLUMNS), np.int32)
+        self.masks = np.zeros((num_envs, len(move_table(self.rules))), np.int8)
+        self.buffer = np.zeros((num_envs, layout(self.rules, self.level).size), np.int8)
+        self.numbers = np.full(num_envs, NO_NUMBER, np.int64)
+        self.steps = np.zeros(num_envs, np.int64)
+        self._unnumbered: dict[int, Deal] = {}  # deals without number, by game
+        self._streams = DealStreams(num_envs)
+        self._before = np.zeros_like(self.facts)
+        self._illegal = np.zeros(num_envs, np.bool_)
+        self._ended = np.zeros(num_envs, np.bool_)  # the last step ended the episode
+        self._dead = np.zeros(num_envs, np.bool_)  # started by the caller in a position that is over
+        self._started = False
+        self._link()
+
+    def _link(self) -> None:
+        """Take up what is shared with all environments of these rules, and the views on the own arrays."""
+        self.moves: MoveTable = move_table(self.rules)
+        self._layout = layout(self.rules, self.level)
+        self._tables = packed(self.rules, self.level)
+        self._views = self._layout.views(self.buffer)
+        self._start_state = start_state(self.rules)
+        self._facts_seen, self._before_seen = _read_only(self.facts), _read_only(self._before)
+
+    def __getstate__(self) -> dict[str, Any]:
+        linked = ("moves", "_layout", "_tables", "_views", "_start_state", "_facts_seen", "_before_seen")
+        return {name: value for name, value in self.__dict__.items() if name not in linked}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._link()
+
+    # ---- Gymnasium -------------------------------------------------------------------------------------------------
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Deal new games; see the class for ``options``.
+
+        Args:
+            seed: game i is seeded with ``seed + i``, or ``seed[i]`` of a sequence; None: its deals go on from where
+                they were.
+            options: see the class; not changed.
+        """
+        given = dict(options or {})
+        which = self._reset_mask(given.pop("reset_mask", None))
+        starts = self._starts(given, which)
+        self._streams.seed(self._seeds(seed), which)
+        index = np.flatnonzero(which)
+        if starts is None:
+            self._deal_random(index)
+        elif isinstance(starts, np.ndarray):
+            self._deal_numbers(index, starts[index])
+        else:
+            self._deal_starts(index, starts)
+        self._ended[index] = False
+        self._dead[index] = self.facts[index, OVER] != 0
+        self._started = True
+        return self._observations(), self._infos(None if which.all() else which, None)
+
+    def step(
+        self, actions: NDArray[np.int64]
+    ) -> tuple[Observation, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
+        """Play one action in every game; those that autoreset ignore theirs.
+
+        An error (IllegalMoveError, PyramidError) comes before anything has changed in any game.
+        """
+        chosen = self._check_actions(actions)
+        self._check_playing()
+        restart = self._ended if self.autoreset_mode == AutoresetMode.NEXT_STEP else np.zeros(self.num_envs, np.bool_)
+        self._check_legal(chosen, restart)
+        np.copyto(self._before, self.facts)
+        play_games(
+            *self._tables,
+            self.ranks,
+            self.states,
+            chosen,
+            restart,
+            self.masks,
+            self.facts,
+            self.buffer,
+            self._illegal,
+        )
+        rewards = rewards_of(self._reward, self._before_seen, self._facts_seen)
+        rewards[self._illegal] = ILLEGAL_REWARD
+        self.steps += 1
+        if restart.any():
+            rewards[restart] = 0.0
+            self._deal_random(np.flatnonzero(restart))
+        terminated = self.facts[:, OVER] != 0
+        limit = self.max_episode_steps
+        truncated = np.zeros(self.num_envs, np.bool_) if limit is None else self.steps >= limit
+        ended = terminated | truncated
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and ended.any():
+            infos = self._restart(ended)
+        else:
+            infos = self._infos(None, self._illegal)
+            self._ended = ended
+        return self._observations(), rewards, terminated, truncated, infos
+
+    def render(self) -> tuple[Any, ...] | None:
+        """One frame a game."""
+        if self.render_mode is None:
+            raise PyramidError(f"render: expected a render_mode at construction, one of {', '.join(RENDER_MODES)}")
+        return tuple(render_game(self.game(i), self.render_mode) for i in range(self.num_envs))
+
+    @property  # type: ignore[misc]  # no setter: there are B generators
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The generators that each game's deals come from, as SyncVectorEnv gives them; they run a few deals ahead."""
+        return tuple(self._streams.generator(i) for i in range(self.num_envs))
+
+    @property
+    def np_random_seed(self) -> tuple[int | None, ...]:  # type: ignore[override]
+        """The seed of each game's generator; None where it came from the system's entropy."""
+        return tuple(self._streams.seeds)
+
+    # ---- beyond Gymnasium --------------------------------------------------------------------------------------------
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """(B, A) bool, true = legal, a row of a game that is over all false; a view with ``copy=False``."""
+        return self.masks.astype(np.bool_) if self.copy else self.masks.view(np.bool_)
+
+    def deal(self, index: int) -> Deal:
+        """The deal that a game is played from."""
+        if not self._started:
+            raise PyramidError("no deal yet; call reset() first")
+        number = int(self.numbers[index])
+        return self._unnumbered[index] if number == NO_NUMBER else Deal.number(number, self.rules)
+
+    def game(self, index: int) -> Game:
+        """A game's present position as a :class:`~pyramid_env.game.Game` of its own."""
+        from pyramid_env.game import Game
+
+        return Game.from_state(self.deal(index), self.rules, self.states[index].copy())
+
+    # ---- checks ----------------------------------------------------------------------------------------------------
+
+    def _check_actions(self, actions: object) -> NDArray[np.int64]:
+        given = np.asarray(actions)
+        if given.dtype.kind not in "iu" or given.shape != (self.num_envs,):
+            raise IllegalMoveError(
+                f"actions: expected integers of shape ({self.num_envs},), got {given.dtype} of shape {given.shape}"
+            )
+        return np.array(given, np.int64)  # a copy: kernels are compiled for writable arrays
+
+    def _check_playing(self) -> None:
+        if not self._started:
+            raise PyramidError("step: expected running games, got none; call reset() first")
+        stopped = self._dead | self._ended if self.autoreset_mode == AutoresetMode.DISABLED else self._dead
+        if stopped.any():
+            games = ", ".join(map(str, np.flatnonzero(stopped)[:8]))
+            raise PyramidError(
+                f"step: expected running games, but {int(stopped.sum())} of {self.num_envs} have ended "
+                f'(first: {games}); reset those with options={{"reset_mask": ...}}'
+            )
+
+    def _check_legal(self, chosen: NDArray[np.int64], restart: NDArray[np.bool_]) -> None:
+        """Numbers outside 0..A-1 are refused always, masked ones under ``illegal_action="raise"``."""
+        actions = self.masks.shape[1]
+        b = first_illegal(self.masks, chosen, restart, self._raises)
+        if b < 0:
+            return
+        action, where = int(chosen[b]), f"game {b}, deal {self.deal(b).name}"
+        if not 0 <= action < actions:
+            raise IllegalMoveError(f"actions: expected integers from 0 to {actions - 1}, got {action} in {where}")
+        raise IllegalMoveError(illegal_text(self.moves, action, self.masks[b], where))
+
+    def _reset_mask(self, mask: Any) -> NDArray[np.bool_]:
+        if mask is None:
+            return np.ones(self.num_envs, np.bool_)
+        expected = f'options["reset_mask"]: expected a bool array of shape ({self.num_envs},)'
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+            raise TypeError(f"{expected}, got {getattr(mask, 'dtype', type(mask).__name__)}")
+        if mask.shape != (self.num_envs,) or not mask.any():
+            raise PyramidError(f"{expected} with at least one true value, got shape {mask.shape}, {mask.sum()} true")
+        if not self._started and not mask.all():
+            raise PyramidError("reset: expected a reset of all games first, got a reset_mask")
+        return mask
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None] | None:
+        if seed is None:
+            return None
+        if isinstance(seed, (int, np.integer)):
+            return range(int(seed), int(seed) + self.num_envs)
+        if len(seed) != self.num_envs:
+            raise PyramidError(f"seed: expected {self.num_envs} seeds, got {len(seed)}")
+        return seed
+
+    # ---- dealing ---------------------------------------------------------------------------------------------------
+
+    def _starts(self, given: dict[str, Any], which: NDArray[np.bool_]) -> NDArray[np.int64] | dict[int, Start] | None:
+        """What the options name: deal numbers (B,), a start for each game of ``which``, or None for random deals."""
+        check_options(given, (*ONE_FOR_EACH, *START_OPTIONS))
+        if not given:
+            return None
+        ((key, value),) = given.items()
+        if key in START_OPTIONS:
+            start = read_start(given, self.rules)
+            assert start is not None
+            return dict.fromkeys(np.flatnonzero(which).tolist(), start)
+        if key == "deals" and isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.shape == which.shape:
+            numbers = value.astype(np.int64)
+            if (numbers[which] < 0).any():
+                deal_numbers(numbers[which], self.rules)  # names the bad number
+            return numbers
+        items = _items(key, value, self.num_envs)
+        read = deal_start if key == "deals" else game_start
+        return {i: read(items[i], self.rules) for i in np.flatnonzero(which).tolist()}
+
+    def _deal_random(self, index: NDArray[np.intp]) -> None:
+        """Give games their next random deals; deals without a first move are passed over."""
+        for _ in range(MAX_DEAD_DEALS):
+            self._deal_numbers(index, self._streams.take(index))
+            index = index[self.facts[index, OVER] != 0]
+            if not index.size:
+                return
+        raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {self.rules}")
+
+    def _deal_numbers(self, index: NDArray[np.intp], numbers: NDArray[np.int64]) -> None:
+        self.ranks[index] = ranks_of(deal_numbers(numbers, self.rules))
+        self.states[index] = self._start_state
+        self.numbers[index] = numbers
+        self._observe(index)
+
+    def _deal_starts(self, index: NDArray[np.intp], starts: dict[int, Start]) -> None:
+        for i, start in starts.items():
+            self.ranks[i], self.states[i], self.numbers[i] = start.ranks, start.state, start.number
+        self._observe(index)
+        for i, start in starts.items():
+            if start.deal is not None and start.number == NO_NUMBER:
+                self._unnumbered[i] = start.deal
+
+    def _observe(self, index: NDArray[np.intp]) -> None:
+        """Bring everything that follows from the positions of freshly dealt games up to date."""
+        if self._unnumbered:
+            for i in index.tolist():
+                self._unnumbered.pop(i, None)
+        self.steps[index] = 0
+        observe_games(*self._tables, self.ranks, self.states, index, self.masks, self.facts, self.buffer)
+
+    # ---- what is handed out ------------------------------------------------------------------------------------------
+
+    def _observations(self) -> Observation:
+        return self._layout.views(self.buffer.copy()) if self.copy else dict(self._views)
+
+    def _restart(self, ended: NDArray[np.bool_]) -> dict[str, Any]:
+        """SAME_STEP: keep what the ended games showed last, deal them anew, and return the infos of the step."""
+        index = np.flatnonzero(ended)
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        for i, row in zip(index.tolist(), self.buffer[index], strict=True):
+            final_obs[i] = self._layout.views(row)
+        final = {"final_obs": final_obs, "final_info": self._infos(ended, self._illegal)}
+        self._deal_random(index)
+        infos = self._infos(None, self._illegal & ~ended)
+        return infos | final | {f"_{key}": ended.copy() for key in final}
+
+    def _infos(self, which: NDArray[np.bool_] | None, illegal: NDArray[np.bool_] | None) -> dict[str, Any]:
+        """The infos of the games in ``which`` (None: all), zeros for the others, each with its ``_key`` array."""
+        there = np.ones(self.num_envs, np.bool_) if which is None else which
+        infos: dict[str, Any] = {}
+
+        def add(key: str, values: NDArray[Any], has: NDArray[np.bool_]) -> None:
+            infos[key], infos["_" + key] = values, has.copy()
+
+        masks = self.masks
+        if which is not None:
+            masks = masks * which[:, None]
+        elif self.copy:
+            masks = masks.copy()
+        add("action_mask", masks, there)
+        add("deal", self.numbers * there, there)
+        add("score", self.facts[:, SCORE] * there.astype(np.int64), there)
+        if self._unnumbered:
+            named = there & (self.numbers == NO_NUMBER)
+            if named.any():
+                add("cards", self._texts(named), named)
+        if illegal is not None and (tried := illegal & there).any():
+            add("illegal_action", tried, tried)
+        over = there & (self.facts[:, OVER] != 0)
+        if over.any():
+            for key, column in END_FACTS.items():
+                values = self.facts[:, column] * over.astype(np.int64)
+                add(key, values != 0 if key in END_FLAGS else values, over)
+        return infos
+
+    def _texts(self, named: NDArray[np.bool_]) -> NDArray[Any]:
+        texts = np.full(self.num_envs, None, dtype=object)
+        for i in np.flatnonzero(named).tolist():
+            texts[i] = str(self._unnumbered[i])
+        return texts
+
+
+class DealStreams:
+    """For each game the numbers of its coming random deals, as its own generator gives them, fetched several at a time.
+
+    A draw of several numbers gives the same numbers as so many single draws, so a game gets the deals of a single
+    environment with the same seed, and Python visits a game only once in ``AHEAD`` deals.
+    """
+
+    AHEAD: Final = 16
+
+    def __init__(self, games: int) -> None:
+        self.seeds: list[int | None] = [None] * games
+        self._generators: list[np.random.Generator | None] = [None] * games
+        self._numbers = np.zeros((games, self.AHEAD), np.int64)
+        self._used = np.full(games, self.AHEAD, np.int64)
+
+    def seed(self, seeds: Iterable[int | None] | None, which: NDArray[np.bool_]) -> None:
+        """Start the streams of the marked games anew from their seeds; a seed None leaves a stream as it is."""
+        for i, seed in enumerate(seeds or ()):
+            if seed is not None and which[i]:
+                self.seeds[i], self._generators[i] = seed, None
+                self._used[i] = self.AHEAD
+
+    def generator(self, game: int) -> np.random.Generator:
+        """The game's generator, made when first needed."""
+        found = self._generators[game]
+        if found is None:
+            found, _ = seeding.np_random(self.seeds[game])
+            self._generators[game] = found
+        return found
+
+    def take(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
+        """The next deal number of each game in ``index``."""
+        for i in index[self._used[index] == self.AHEAD].tolist():
+            self._numbers[i] = random_numbers(self.generator(i), self.AHEAD)
+            self._used[i] = 0
+        numbers = self._numbers[index, self._used[index]]
+        self._used[index] += 1
+        return numbers
+
+
+def _items(key: str, value: Any, count: int) -> Sequence[Any]:
+    if isinstance(value, (str, Deal)) or not hasattr(value, "__len__") or len(value) != count:
+        length = f"{len(value)}" if hasattr(value, "__len__") else type(value).__name__
+        raise PyramidError(f'options["{key}"]: expected {count} of them, one a game, got {length}')
+    items: Sequence[Any] = value
+    return items
+
+
+def _positive(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise PyramidError(f"{name}: expected a whole number of 1 or more, got {value!r}")
+    return int(value)
+
+
+def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        known = ", ".join(repr(m.value) for m in AutoresetMode)
+        raise PyramidError(f"autoreset_mode: expected an AutoresetMode or one of {known}, got {mode!r}") from None
+
+
+def _read_only(array: NDArray[np.int32]) -> NDArray[np.int32]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
