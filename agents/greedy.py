@@ -23,8 +23,8 @@ PREFERENCE: Final[dict[Kind, int]] = {
     Kind.DRAW: 3,
     Kind.STOCK_WASTE: 4,
 }
-"""Smaller is taken first. Stock with waste comes behind the draw: it helps no pyramid card and spends two partners. Taken
-as a waste pair it lowers the share of `microsoft` deals cleared from 29.9 % to 23.8 % (10,000 deals); turning the
+"""Smaller is taken first. Stock with waste comes behind the draw: it helps no pyramid card and spends two partners.
+Taken as a waste pair it lowers the share of `microsoft` deals cleared from 29.9 % to 23.8 % (10,000 deals); turning the
 stock's top does not lose it where the two uppermost cards of the waste may pair."""
 
 

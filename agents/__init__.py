@@ -1,0 +1,36 @@
+"""Agents that play pyramid_env, from random to trained; importing this needs no torch."""
+
+from agents.base import Agent, AgentError, Observations, agent_names, make_agent, register
+from agents.greedy import GreedyAgent
+from agents.oracle import OracleAgent
+from agents.random_agent import RandomAgent
+from agents.scout import ScoutAgent
+from pyramid_env.rules import Rules
+
+
+def _without_option(name: str, made: type[Agent]) -> None:
+    def make(rules: Rules, option: str) -> Agent:
+        if option:
+            raise AgentError(f"{name}: expected no option, got {option!r}")
+        return made(rules)
+
+    register(name, make)
+
+
+_without_option("random", RandomAgent)
+_without_option("greedy", GreedyAgent)
+_without_option("scout", ScoutAgent)
+register("oracle", lambda rules, option: OracleAgent(rules, option or "win"))
+
+__all__ = [
+    "Agent",
+    "AgentError",
+    "GreedyAgent",
+    "Observations",
+    "OracleAgent",
+    "RandomAgent",
+    "ScoutAgent",
+    "agent_names",
+    "make_agent",
+    "register",
+]

@@ -1,0 +1,290 @@
+"""stable-baselines3: the native vector environment as a VecEnv, and a trained MaskablePPO policy as an Agent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
+from stable_baselines3.common.vec_env import VecEnv
+
+from agents.base import Agent, Observations, checked_masks
+from agents.checkpoint import Checkpoint, CheckpointError, check_rules, checkpoint_path, load_checkpoint
+from agents.networks import MaskedTokenPolicy, token_counts
+from pyramid_env.env import END_FACTS
+from pyramid_env.moves import move_table
+from pyramid_env.observation import layout
+from pyramid_env.reward import RewardScheme
+from pyramid_env.rules import Rules
+from pyramid_env.rules import rules as read_rules
+from pyramid_env.vector_env import PyramidVectorEnv
+
+
+def flat_space(rules: Rules, level: str) -> spaces.Box:
+    """The space of observation rows (F,) int8: every field of the level, one after the other."""
+    high = np.concatenate([np.full(field.size, field.high, np.int8) for field in layout(rules, level).fields])
+    return spaces.Box(np.zeros_like(high), high, dtype=np.int8)
+
+
+class PyramidVecEnv(VecEnv):
+    """Many games for stable-baselines3, in one process and one array, with masks::
+
+        env = PyramidVecEnv("pyramid", num_envs=256)
+        model = MaskablePPO("MultiInputPolicy", env)
+
+    SB3 refuses what ``gymnasium.make_vec`` returns; this hands the same native environment over. Actions,
+    observations, rewards and masks are whole arrays, never gathered game by game. Finished games start anew at once
+    (SB3's way). A finished game's info holds ``terminal_observation``, ``TimeLimit.truncated``, ``episode`` (``r``,
+    ``l``, ``t``, so VecMonitor is not needed), ``is_success``, ``deal``, ``score`` and what the environment tells at
+    the end besides; a running game's info is empty. ``env_method("action_masks")``, which sb3-contrib calls, gives
+    the rows of one mask array.
+
+    Args:
+        rules: preset, text or Rules.
+        num_envs: games side by side.
+        observation: information level: ``"table"``, ``"memory"`` (``"clairvoyant"`` sees hidden cards).
+        reward: a scheme's name, or a callable on facts before and after.
+        reward_scale: factor on the rewards handed to the learner; ``episode["r"]`` is the return without it.
+        max_episode_steps: a longer game is truncated.
+        flat: observations as one (B, F) int8 array (``"MlpPolicy"``, MaskedTokenPolicy) instead of one array a field
+            (``"MultiInputPolicy"``).
+        seed: of the first reset; deals, and nothing else, are drawn from it.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | str = "pyramid",
+        num_envs: int = 256,
+        *,
+        observation: str = "memory",
+        reward: str | RewardScheme = "par",
+        reward_scale: float = 1.0,
+        max_episode_steps: int = 2000,
+        flat: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        self.envs: Final = PyramidVectorEnv(
+            num_envs=num_envs,
+            rules=rules,
+            observation=observation,
+            reward=reward,
+            illegal_action="raise",
+            autoreset_mode=AutoresetMode.SAME_STEP,
+            max_episode_steps=max_episode_steps,
+            copy=False,
+        )
+        self._layout: Final = layout(self.envs.rules, observation)
+        self._flat: Final = flat
+        self._scale: Final = reward_scale
+        space = flat_space(self.envs.rules, observation) if flat else self._layout.space()
+        super().__init__(num_envs, space, spaces.Discrete(len(move_table(self.envs.rules))))
+        self._seed = seed
+        self._actions = np.zeros(num_envs, np.int64)
+        self._returns = np.zeros(num_envs, np.float64)
+        self._lengths = np.zeros(num_envs, np.int64)
+        self._start = time.perf_counter()
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that are played."""
+        return self.envs.rules
+
+    @property
+    def buffer(self) -> NDArray[np.int8]:
+        """(B, F) current observation rows, the environment's own memory."""
+        return self.envs.buffer
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """(B, A) masks of the current positions, true = legal; valid until the next step."""
+        return self.envs.action_masks()
+
+    def reset(self) -> Any:
+        """Start every game anew; a seed given before is used once."""
+        seeds = self._seeds if self._seed is None else [self._seed + i for i in range(self.num_envs)]
+        self.envs.reset(seed=seeds, options=self._options[0] or None)
+        self._seed = None
+        self._reset_seeds()
+        self._reset_options()
+        self._returns[:] = 0.0
+        self._lengths[:] = 0
+        return self._observations()
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        """Take note of the actions (B,)."""
+        self._actions = np.asarray(actions)
+
+    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Play the noted actions."""
+        _, rewards, terminated, truncated, native = self.envs.step(self._actions)
+        self._returns += rewards
+        self._lengths += 1
+        done = np.logical_or(terminated, truncated)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]  # each its own: wrappers write into them
+        for b in np.flatnonzero(done).tolist():
+            infos[b] = self._final_info(b, bool(truncated[b] and not terminated[b]), native)
+        self._returns[done] = 0.0
+        self._lengths[done] = 0
+        return self._observations(), (rewards * self._scale).astype(np.float32), done, infos
+
+    def _observations(self) -> Any:
+        """A copy, since the learner keeps it beyond the next step."""
+        rows = self.envs.buffer.copy()
+        return rows if self._flat else self._layout.views(rows)
+
+    def _final_info(self, b: int, cut_off: bool, native: dict[str, Any]) -> dict[str, Any]:
+        """The info of game b, which has just ended; ``native`` is what the environment said of the step."""
+        last: dict[str, Any] = native["final_info"]
+        facts = {
+            name: last[name][b].item() for name in ("deal", "score", *END_FACTS) if name in last and last["_" + name][b]
+        }
+        fields: dict[str, NDArray[np.int8]] = native["final_obs"][b]
+        return {
+            **facts,
+            "terminal_observation": self._layout.flat(fields) if self._flat else fields,
+            "TimeLimit.truncated": cut_off,
+            "is_success": bool(facts.get("won", False)),
+            "episode": {
+                "r": round(float(self._returns[b]), 6),
+                "l": int(self._lengths[b]),
+                "t": round(time.perf_counter() - self._start, 6),
+            },
+        }
+
+    def close(self) -> None:
+        """Release the environment."""
+        self.envs.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """The attribute, once a game: the games share one environment."""
+        value = None if attr_name == "render_mode" else getattr(self, attr_name, None)
+        if value is None and attr_name != "render_mode":
+            value = getattr(self.envs, attr_name)
+        return [value for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Set an attribute of the environment, for all games only."""
+        if indices is not None:
+            raise ValueError(f"set_attr({attr_name!r}): the games share one environment; indices can't be given")
+        setattr(self.envs, attr_name, value)
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """``action_masks``: a row a game. No other method belongs to a single game here."""
+        if method_name != "action_masks":
+            raise AttributeError(
+                f"env_method({method_name!r}): expected 'action_masks'; call env.envs for anything else"
+            )
+        masks = self.action_masks()
+        return list(masks if indices is None else masks[np.asarray(list(self._get_indices(indices)))])
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """Never: there are no single environments to wrap. Episodes are counted here, so Monitor isn't missed."""
+        return [False for _ in self._get_indices(indices)]
+
+
+class CompactRolloutBuffer(MaskableRolloutBuffer):
+    """sb3-contrib's buffer with masks of one byte instead of four."""
+
+    def reset(self) -> None:
+        """See the parent."""
+        super().reset()
+        self.action_masks = np.ones((self.buffer_size, self.n_envs, self.mask_dims), np.bool_)
+
+
+class Sb3Agent(Agent):
+    """A trained policy as an agent.
+
+    Args:
+        policy: takes flat observation rows of ``level``.
+        rules: what it was trained on.
+        level: its information level.
+        name: what tables call it.
+        deterministic: the likeliest action; false: draw from the policy, with the generator that ``act`` is given.
+    """
+
+    def __init__(
+        self, policy: MaskedTokenPolicy, rules: Rules, level: str, name: str = "ppo", deterministic: bool = True
+    ) -> None:
+        super().__init__(rules)
+        self.name = name
+        self.level = level
+        self.policy: Final = policy
+        self._layout: Final = layout(rules, level)
+        self._deterministic: Final = deterministic
+
+    def act(
+        self, observations: Observations, action_masks: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """See :meth:`Agent.act`."""
+        masks = checked_masks(action_masks, len(move_table(self.rules)))
+        rows = torch.from_numpy(self._layout.flat(observations))
+        with torch.no_grad():
+            scores = self.policy.get_distribution(rows.to(self.policy.device), masks).log_probs.cpu().numpy()
+        if not self._deterministic:
+            scores = scores + rng.gumbel(size=scores.shape)
+        best: NDArray[np.int64] = np.where(masks, scores, -np.inf).argmax(axis=1)
+        return best
+
+
+def policy_of(checkpoint: Checkpoint, path: Path) -> MaskedTokenPolicy:
+    """The policy of a checkpoint, ready to play.
+
+    Raises:
+        CheckpointError: the observation or the actions of its rules have changed since, or weights do not fit.
+    """
+    space = flat_space(checkpoint.rules, checkpoint.level)
+    actions = len(move_table(checkpoint.rules))
+    tokens = tuple(token_counts(space).tolist())
+    if tokens != checkpoint.tokens or actions != checkpoint.actions:
+        raise CheckpointError(
+            f"{path}: made for observations of {len(checkpoint.tokens)} entries with {sum(checkpoint.tokens)} values "
+            f"and {checkpoint.actions} actions; in this version {checkpoint.rules} has {len(tokens)} entries with "
+            f"{sum(tokens)} values and {actions} actions"
+        )
+    sizes: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in checkpoint.network.items()
+    }
+    policy = MaskedTokenPolicy(space, spaces.Discrete(actions), lambda _: 0.0, **sizes)
+    put_weights(policy, checkpoint.policy, path)
+    policy.set_training_mode(False)
+    return policy
+
+
+def weights_of(policy: MaskedTokenPolicy) -> dict[str, torch.Tensor]:
+    """The policy's weights, each once: its ``state_dict`` has the shared extractor three times over."""
+    return {name: parameter.detach() for name, parameter in policy.named_parameters()}
+
+
+def put_weights(policy: MaskedTokenPolicy, weights: Mapping[str, torch.Tensor], path: Path) -> None:
+    """Copy weights into a policy of the same network; CheckpointError if they are not of the same names and shapes."""
+    own = weights_of(policy)
+    ours, given = ({name: tuple(tensor.shape) for name, tensor in side.items()} for side in (own, weights))
+    if ours != given:
+        name = sorted(set(ours.items()) ^ set(given.items()))[0][0]
+        raise CheckpointError(
+            f"{path}: weights do not fit the network: {name}: expected shape {ours.get(name, 'none')}, "
+            f"got {given.get(name, 'none')}"
+        )
+    with torch.no_grad():
+        for name, parameter in policy.named_parameters():
+            parameter.copy_(weights[name])
+
+
+def load_agent(path: Path | str, rules: Rules | str | None = None, *, deterministic: bool = True) -> Sb3Agent:
+    """The agent of a run folder (its best checkpoint) or of a checkpoint file.
+
+    Raises:
+        CheckpointError: nothing there, damaged, or trained on other rules than asked for.
+    """
+    file = checkpoint_path(Path(path))
+    checkpoint = load_checkpoint(file)
+    if rules is not None:
+        check_rules(checkpoint, read_rules(rules), file)
+    name = str(path) if deterministic else f"{path}:sampled"
+    return Sb3Agent(policy_of(checkpoint, file), checkpoint.rules, checkpoint.level, name, deterministic)

@@ -1,0 +1,354 @@
+"""Training runs: same seed same result, nothing overwritten, stopped and continued, and something is learned."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import pyramid_env as pe
+import train as train_script
+from agents import make_agent
+from agents.checkpoint import load_checkpoint
+from agents.config import load_config, make_config
+from agents.evaluation import evaluate_agent
+from agents.training import TrainingError, _Trainer, make_env, make_model, resume, stop_on_signal, train
+
+TINY = {
+    "rules": "mini",
+    "total_steps": 256,
+    "threads": 1,
+    "checkpoint_steps": 128,
+    "env": {"num_envs": 8},
+    "network": {"embedding": 16, "shared": [16]},
+    "ppo": {"n_steps": 8, "batch_size": 32, "n_epochs": 2},
+    "evaluation": {"deals": "validation:0-19", "every_steps": 128, "bound": False},
+}
+
+
+@pytest.fixture(autouse=True)
+def torch_threads():
+    """Runs set torch's thread count for the whole process."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def tiny(*overrides):
+    return make_config(TINY, overrides)
+
+
+def weights(run, name="latest"):
+    return load_checkpoint(run / "checkpoints" / f"{name}.safetensors").policy
+
+
+def same(first, second):
+    return all(torch.equal(first[name], second[name]) for name in first)
+
+
+# ---- a run and its folder --------------------------------------------------------------------------------------------
+
+
+def test_a_run_leaves_all_that_is_needed_to_understand_and_repeat_it(tmp_path):
+    run, lines = tmp_path / "run", []
+    result = train(tiny("evaluation.bound=true"), run, say=lines.append)
+    assert result.finished
+    assert result.steps == 256
+    assert load_config(run / "config.yaml") == tiny("evaluation.bound=true")
+    told = json.loads((run / "run.json").read_text())
+    assert told["seed"] == 0
+    assert {"python", "torch", "stable-baselines3", "pyramid-env"} <= set(told["versions"])
+    evaluations = [json.loads(line) for line in (run / "evaluations.jsonl").read_text().splitlines()]
+    assert [entry["steps"] for entry in evaluations] == [0, 128, 256]
+    assert all(0 <= entry["share_of_bound"] <= 1 and entry["regret"] >= 0 for entry in evaluations)
+    assert any((run / "tensorboard").glob("events*"))
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["best.safetensors", "latest.safetensors"]
+    best = load_checkpoint(run / "checkpoints" / "best.safetensors").progress["best"]
+    assert best["win_rate"] == max(entry["win_rate"] for entry in evaluations)
+    assert any("256 steps" in line and "of the bound" in line for line in lines)
+
+
+def test_the_run_folder_is_an_agent_that_does_as_its_evaluation_says(tmp_path):
+    result = train(tiny(), tmp_path / "run")
+    agent = make_agent(str(tmp_path / "run"), "mini")
+    records = evaluate_agent(agent, pe.rules("mini"), np.arange(10_000, 10_020), seed=0)
+    assert np.mean([record.won for record in records]) == max(e.win_rate for e in result.evaluations)
+
+
+def test_the_same_seed_gives_the_same_result_and_another_seed_another(tmp_path):
+    results = [train(tiny(f"seed={seed}"), tmp_path / f"run{i}") for i, seed in enumerate((0, 0, 1))]
+    assert same(weights(results[0].run), weights(results[1].run))
+    assert not same(weights(results[0].run), weights(results[2].run))
+    plain = [[(e.steps, e.win_rate, e.mean_score) for e in result.evaluations] for result in results]
+    assert plain[0] == plain[1]
+
+
+def test_evaluating_more_often_changes_nothing_of_what_is_learned(tmp_path):
+    often = train(tiny("evaluation.every_steps=64"), tmp_path / "often")
+    seldom = train(tiny("evaluation.every_steps=0"), tmp_path / "seldom")
+    assert len(often.evaluations) == 5
+    assert len(seldom.evaluations) == 1
+    assert same(weights(often.run), weights(seldom.run))
+
+
+def test_an_existing_folder_is_not_overwritten(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.txt").write_text("mine")
+    with pytest.raises(
+        TrainingError, match=r"nothing is overwritten; go on with --resume .*run, or choose another --run"
+    ):
+        train(tiny(), tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.txt"]
+
+
+# ---- stopping and going on -------------------------------------------------------------------------------------------
+
+
+def stopping_at(trainer, steps, monkeypatch):
+    """Ask for a stop, as Ctrl-C does, in the middle of the rollout that passes ``steps``."""
+    stop = threading.Event()
+
+    class Stopping:
+        def __enter__(self):
+            return stop
+
+        def __exit__(self, *_):
+            return None
+
+    step_wait = trainer.env.step_wait
+
+    def counting():
+        if trainer.model.num_timesteps >= steps:
+            stop.set()
+        return step_wait()
+
+    monkeypatch.setattr("agents.training.stop_on_signal", lambda say: Stopping())
+    monkeypatch.setattr(trainer.env, "step_wait", counting)
+
+
+def test_a_stopped_run_saves_what_it_learned_and_goes_on_to_the_same_total(tmp_path, monkeypatch):
+    run, lines = tmp_path / "run", []
+    run.mkdir()
+    (run / "config.yaml").write_text(tiny().to_yaml())
+    trainer = _Trainer(tiny(), run, lines.append, False)
+    stopping_at(trainer, 80, monkeypatch)
+    result = trainer.work()
+    assert not result.finished
+    assert result.steps == 64  # steps that were played but not learned from do not count
+    assert f"go on with: python train.py --resume {run}" in lines[-1]
+    saved = load_checkpoint(run / "checkpoints" / "latest.safetensors")
+    assert saved.progress["steps"] == 64
+    assert saved.progress["updates"] == 2
+    assert same(saved.policy, dict(trainer.model.policy.named_parameters()))
+    monkeypatch.undo()
+
+    copies = [tmp_path / "again", run]
+    subprocess.run(["cp", "-r", str(run), str(copies[0])], check=True)
+    ended = [resume(copy) for copy in copies]
+    assert all(result.finished and result.steps == 256 for result in ended)
+    assert same(weights(copies[0]), weights(copies[1]))  # going on from the same checkpoint gives the same
+    updates = load_checkpoint(run / "checkpoints" / "latest.safetensors").progress["updates"]
+    assert updates == 2 * 256 // 64
+
+
+def test_going_on_takes_up_optimiser_counters_and_learning_rate(tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "config.yaml").write_text(tiny().to_yaml())
+    trainer = _Trainer(tiny(), run, lambda line: None, False)
+    stopping_at(trainer, 128, monkeypatch)
+    trainer.work()
+    monkeypatch.undo()
+    again = _Trainer(tiny(), run, lambda line: None, False, run / "checkpoints" / "latest.safetensors")
+    assert again.model.num_timesteps == 128
+    before, after = (t.model.policy.optimizer.state_dict()["state"] for t in (trainer, again))
+    assert all(torch.equal(before[i]["exp_avg_sq"], after[i]["exp_avg_sq"]) for i in before)
+    rates = []
+    monkeypatch.setattr(
+        again.model, "train", lambda: rates.append(again.model.lr_schedule(again.model._current_progress_remaining))
+    )
+    again.work()
+    start = tiny().ppo.learning_rate
+    assert rates[0] == pytest.approx(start * (0.1 + 0.9 * 64 / 256))
+    assert rates[-1] == pytest.approx(start * 0.1)
+
+
+def test_going_on_with_a_finished_run_changes_nothing(tmp_path):
+    train(tiny(), tmp_path / "run")
+    before = weights(tmp_path / "run")
+    assert resume(tmp_path / "run").finished
+    assert same(before, weights(tmp_path / "run"))
+
+
+def test_what_cannot_go_on_is_refused(tmp_path):
+    with pytest.raises(TrainingError, match=r"expected a run folder of train\.py, found no config\.yaml there"):
+        resume(tmp_path / "nothing")
+    (tmp_path / "config.yaml").write_text(tiny().to_yaml())
+    with pytest.raises(TrainingError, match="stopped before its first checkpoint"):
+        resume(tmp_path)
+
+
+def test_signals_stop_softly_once_and_hard_twice():
+    lines = []
+    with stop_on_signal(lines.append) as stop:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.wait(1)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert "stopping after this update" in lines[0]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+# ---- faults ----------------------------------------------------------------------------------------------------------
+
+
+def test_symptom_nan_stops_with_step_layer_and_batch(tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    trainer = _Trainer(tiny("evaluation.every_steps=0"), run, lambda line: None, False)
+    run.mkdir()
+    learn = trainer.model.train
+
+    def poison():
+        learn()
+        if trainer.model.num_timesteps >= 128:
+            with torch.no_grad():
+                trainer.model.policy.action_net.weight.fill_(float("nan"))
+
+    monkeypatch.setattr(trainer.model, "train", poison)
+    with pytest.raises(
+        TrainingError, match=r"step 128: NaN .* action_net \(its weight\); the batch is in .*nonfinite_128.npz"
+    ):
+        trainer.work()
+    with np.load(run / "nonfinite_128.npz") as batch:
+        assert set(batch) == {"observations", "action_masks"}
+
+
+def test_symptom_a_cut_off_game_counts_as_ended(monkeypatch):
+    """gym #3102: where the step limit cuts a game off, the value of its last position is added to the reward."""
+    config = tiny("env.max_episode_steps=3", "ppo.gamma=0.5", "env.reward=win")
+    env = make_env(config.env, config.game)
+    model = make_model(config, env, 0)
+    with torch.no_grad():
+        model.policy.value_net.weight.zero_()
+        model.policy.value_net.bias.fill_(8.0)
+    stored = []
+    add = model.rollout_buffer.add
+    monkeypatch.setattr(
+        model.rollout_buffer, "add", lambda *args, **kwargs: (stored.append(args[2].copy()), add(*args, **kwargs))
+    )
+    monkeypatch.setattr(model, "train", lambda: None)
+    model.learn(64)
+    assert np.allclose(stored[2], 0.5 * 8.0)  # no game on mini is won or over in three steps, so all are cut off
+    assert np.allclose(stored[1], 0.0)
+
+
+def test_the_cards_reward_pays_for_cards_and_for_the_win():
+    config = tiny("env.reward=cards", "env.card_reward=0.1", "env.win_reward=2.0")
+    env = make_env(config.env, config.game)
+    env.seed(0)
+    env.reset()
+    agent, rng, won = make_agent("greedy", "mini"), np.random.default_rng(0), 0
+    returns = np.zeros(env.num_envs)
+    for _ in range(60):
+        _, rewards, dones, infos = env.step(agent.act({}, env.action_masks(), rng))
+        returns += rewards
+        for b in np.flatnonzero(dones):
+            info, cards = infos[b], env.rules.cards
+            bonus = {0: 0, 1: 50, 2: 35, 3: 20}[info["cleared_in"]]
+            left = bonus - info["par"]
+            assert returns[b] == pytest.approx(0.1 * (cards - left) + 2.0 * info["is_success"])
+            won += info["is_success"]
+            returns[b] = 0.0
+    assert won > 10
+
+
+# ---- the command line ------------------------------------------------------------------------------------------------
+
+
+def written(tmp_path, *overrides):
+    path = tmp_path / "tiny.yaml"
+    path.write_text(tiny(*overrides).to_yaml())
+    return path
+
+
+def test_the_script_trains_and_says_how_to_measure(tmp_path, capsys):
+    config, run = written(tmp_path), tmp_path / "run"
+    assert train_script.main(["--config", str(config), "--run", str(run), "total_steps=128", "seed=3"]) == 0
+    out, err = capsys.readouterr()
+    assert "128 steps" in out
+    assert f"python evaluate.py --agents random greedy {run}" in out
+    assert err == ""  # no bar where there is no terminal
+    assert load_config(run / "config.yaml").seed == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--config", "nothing.yaml"], "no file 'nothing.yaml'"),
+        (["--config", "CONFIG", "--run", "RUN", "ppo.gama=1"], "did you mean 'ppo.gamma'"),
+        (["--config", "CONFIG", "--run", "."], "nothing is overwritten"),
+        (["--resume", "nothing"], "expected a run folder of train.py"),
+    ],
+)
+def test_door_errors_are_one_line_and_exit_code_2(tmp_path, capsys, arguments, words):
+    names = {"CONFIG": str(written(tmp_path)), "RUN": str(tmp_path / "run")}
+    assert train_script.main([names.get(argument, argument) for argument in arguments]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("train.py: error: ")
+    assert words in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--config", "a", "--resume", "b"], ["--resume", "b", "seed=1"], ["--resume", "b", "--run", "c"]]
+)
+def test_contradictory_calls_are_refused(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        train_script.main(arguments)
+    assert stopped.value.code == 2
+
+
+def test_ctrl_c_saves_and_resume_goes_on(tmp_path, pytestconfig):
+    config, run = written(tmp_path, "total_steps=1000000", "evaluation.every_steps=0"), tmp_path / "run"
+    script = [sys.executable, "train.py"]
+    process = subprocess.Popen(
+        [*script, "--config", str(config), "--run", str(run)],
+        cwd=pytestconfig.rootpath,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    latest = run / "checkpoints" / "latest.safetensors"
+    deadline = time.monotonic() + 120
+    while not latest.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert f"go on with: python train.py --resume {run}" in out
+    steps = load_checkpoint(latest).progress["steps"]
+    assert 0 < steps < 1_000_000
+    (run / "config.yaml").write_text((run / "config.yaml").read_text().replace("1000000", str(steps + 64)))
+    assert train_script.main(["--resume", str(run)]) == 0
+    assert load_checkpoint(latest).progress["steps"] == steps + 64
+
+
+# ---- learning --------------------------------------------------------------------------------------------------------
+
+
+def test_a_short_training_beats_random_and_an_untrained_policy_clearly(tmp_path, pytestconfig):
+    """On mini random wins 47 % of the deals, the untrained policy's likeliest moves 6 %, greedy 77 %, bound 80 %."""
+    config = load_config(
+        pytestconfig.rootpath / "configs" / "smoke.yaml", ["total_steps=24_000", "evaluation.bound=false"]
+    )
+    result = train(config, tmp_path / "run")
+    rules, deals = pe.rules("mini"), np.arange(10_000, 10_500)
+    chance = np.mean([record.won for record in evaluate_agent(make_agent("random", rules), rules, deals, seed=0)])
+    assert result.evaluations[0].win_rate < chance < 0.55
+    assert result.evaluations[-1].win_rate > chance + 0.2
