@@ -51,7 +51,8 @@ def test_the_numbering_is_pinned():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "r8c1", "r7c8", "r1c1+r2c1", "r7c1+r7c1", "waste2", "stock", "waste+waste", "fold", "r7c1+r7c2+waste", "5"]
+    "text",
+    ["", "r8c1", "r7c8", "r1c1+r2c1", "r7c1+r7c1", "waste2", "stock", "waste+waste", "fold", "r7c1+r7c2+waste", "5"],
 )
 def test_other_texts_are_no_moves_of_pyramid(text):
     with pytest.raises(IllegalMoveError, match="expected a move of pyramid"):

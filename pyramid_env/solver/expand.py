@@ -111,7 +111,7 @@ def expand_walk(problem: Problem, at: Position, actions: NDArray[np.int64], out:
                 continue  # needs no waiting
             after = apply(table, pyramid, stock, cursor, pass_number, 0, actions[a])
             kept = after[1]
-            if closes and (after[0] or table.goal_all):
+            if closes and not is_finished(table, after[0], after[1], after[2], after[3]):
                 kept = close_piles(problem, kept, after[2])
             count = _put(out, count, after[0], kept, after[2], after[3], draws + 1)
         if cursor < size:

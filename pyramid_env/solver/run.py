@@ -150,6 +150,7 @@ def _outcome(problem: Problem, state: NDArray[np.int64], memory: Memory, decided
     """Replay the best line and put the outcome together."""
     count, bucket, best, value, top = (int(number) for number in memory.progress)
     budget.states += count
+    bucket = bucket if count else 0
     bound = bucket
     if problem.question == SCORE:
         bound = value if decided else max(value, top - bucket // search.GREEDY)

@@ -147,7 +147,9 @@ def is_goal(problem: Problem, pyramid: int, stock: int) -> bool:
 def visit(problem: Problem, memory: Memory, at: Position, cleared: int, cost: int, parent: int) -> None:
     """Store a position and queue it, unless it is needless; note it if it is the best so far. There must be room."""
     nodes, progress, shapes = memory.nodes, memory.progress, problem.shapes
-    shape = problem.relaxation.closed[shape_of(shapes.masks, shapes.slots, at.pyramid)]
+    shape = shape_of(shapes.masks, shapes.slots, at.pyramid)
+    if not is_finished(problem.table, at.pyramid, at.stock, at.cursor, at.pass_number):
+        shape = problem.relaxation.closed[shape]
     if problem.keep_apex and at.pyramid != 0 and shape == shapes.masks.size - 1:
         shape -= 1  # the apex alone is the last shape but one
     pyramid = shapes.masks[shape]
