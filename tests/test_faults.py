@@ -391,6 +391,76 @@ def test_fault_23_a_memory_of_a_solver_left_out_part_of_the_position() -> None:
                 assert (solution.value or 0) == bruteforce.solve(ranks, rules, same), (str(rules), str(deal), objective)
 
 
+FROM_THE_MIDDLE = (
+    # A king of the stock is still to come when only the king on the apex is left: it has to leave before the clear.
+    ("mini", "7 55 434 62 7AA236", "draw draw draw draw draw"),
+    # Ah + 4c, waste top and stock top, uncover the king 5c, which must leave before the next card covers it.
+    (
+        "mini:ranks=5,suits=3,passes=unlimited,stock_top=true,pair_stock_waste=true,overlap=true",
+        "A A3 223 5A5244453",
+        "r3c2+r3c3 draw draw draw",
+    ),
+)
+
+
+@pytest.mark.parametrize(("preset", "deal", "moves"), FROM_THE_MIDDLE)
+def test_fault_23_also_from_the_middle_of_a_known_game(preset: str, deal: str, moves: str) -> None:
+    game = play(pe.Game(deal, pe.rules(preset)), *moves.split())
+    plain = Reference(game.rules, game.ranks.tolist())
+    for move in moves.split():
+        plain.play(move)
+    solved_as_searched(game, plain)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "",
+        "passes=1,predealt=3",
+        "stock_top=true,pair_stock_waste=true,pair_waste_two=true,goal=all",
+        "passes=unlimited,overlap=true",
+        "draw_count=3,passes=unlimited",
+    ],
+)
+def test_fault_23_also_from_the_middle_of_random_games(changes: str) -> None:
+    rng = np.random.default_rng(24)
+    rules = pe.rules(f"mini:{changes}")
+    one_deck = [rank for rank in range(1, rules.ranks + 1) for _ in range(rules.suits)]
+    for _ in range(8):
+        ranks = rng.permutation(one_deck).tolist()
+        game = pe.Game("".join("A234567"[rank - 1] for rank in ranks), rules)
+        plain = Reference(rules, ranks)
+        for _ in range(int(rng.integers(1, 12))):
+            if game.is_over:
+                break
+            move = "draw" if game.is_legal("draw") and rng.random() < 0.6 else game.legal_moves[0]
+            plain.play(move_table(rules).text(game.play(move)))
+        solved_as_searched(game, plain)
+
+
+def solved_as_searched(game: pe.Game, plain: Reference) -> None:
+    """The solver's answers from a position are those of a search through all that can follow."""
+    steps = {plain.packed(): 0}
+    positions = [plain]
+    for position in positions:
+        for move in position.legal_moves():
+            follower = position.copy()
+            follower.play(move)
+            if follower.packed() not in steps:
+                steps[follower.packed()] = steps[position.packed()] + 1
+                positions.append(follower)
+    wins = [steps[position.packed()] for position in positions if position.is_won]
+    best = {
+        "win": int(bool(wins)),
+        "score": max(position.score for position in positions),
+        "earliest": min((position.cleared_in for position in positions if position.cleared_in), default=0),
+        "steps": min(wins, default=0),
+    }
+    for objective, value in best.items():
+        solution = pe.solve(game, objective=objective)
+        assert (solution.value or 0) == value, (objective, str(game.deal), game.history)
+
+
 def test_fault_24_two_copies_of_one_card_were_mixed_up_with_two_decks() -> None:
     game = pe.Game(
         """

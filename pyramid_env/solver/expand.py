@@ -270,4 +270,6 @@ def _leave(problem: Problem, at: Position, k: int, cards: int, from_stock: int, 
             return count
     until = after if at.pyramid or table.goal_all else k  # no king leaves after a clear that ends the game
     kept = stock & ~cards & ~passed & ~(passing & below(until))
+    if k >= at.cursor and cards & below(at.cursor) and (at.pyramid or table.goal_all):
+        kept = close_waste(problem, kept, at.cursor)  # kings that lay under the waste top of the pair
     return _put(out, count, at.pyramid, kept, after, pass_number, draws + 1)

@@ -84,6 +84,8 @@ def _choose(problem: Problem, state: NDArray[np.int64], target: Any, actions: ND
         after = apply(table, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED], actions[a])
         if (after[0] & target.pyramid) != target.pyramid or (state[STOCK] & ~after[1]) & target.stock:
             continue  # takes a card that stays
+        if after[0] == 0 and not table.goal_all and after[1] & ~target.stock & ~problem.unplaced_kings:
+            continue  # a clear that ends the game while kings of the line are still to come
         kind = table.moves[actions[a], 0]
         king = kind in (_WASTE_KING, _STOCK_KING)
         closes = kind == _PLACE_KING or (kind == _WASTE_KING and problem.close_piles and state[PASS] == table.passes)
