@@ -172,7 +172,7 @@ def _all_moves(rules: Rules) -> Iterator[Move]:
     yield Move(Kind.DRAW)
 
 
-_PLACE: Final = re.compile(r"r(\d+)c(\d+)")
+_PLACE: Final = re.compile(r"r([0-9]{1,2})c([0-9]{1,2})")
 
 
 def _normal(text: str, waste_piles: int) -> str:
@@ -195,4 +195,4 @@ def _part_order(part: str) -> tuple[int, int, str]:
         return 0, place(int(found[1]), int(found[2])), ""
     zone = 1 if part == "stock" else 2
     digits = part.removeprefix("waste")
-    return zone, int(digits) if digits.isdecimal() else 0, part
+    return zone, int(digits) if re.fullmatch("[0-9]{1,2}", digits) else 0, part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -179,8 +180,9 @@ def _check_consistent(rules: Rules) -> None:
             "turned beforehand and there is one pass",
         ),
         (
-            rules.end_on_exhausted and rules.goal == "all" and not rules.stock_top,
-            "end_on_exhausted with goal all can't be won: the last stock card is still on the waste when the game ends",
+            rules.end_on_exhausted and rules.goal == "all" and rules.passes == 1 and stock > 0 and not rules.stock_top,
+            "end_on_exhausted with goal all and one pass can't be won: the last stock card is still on the waste when "
+            "the game ends",
         ),
     )
     for wrong, reason in reasons:
@@ -240,7 +242,13 @@ def rules(preset: str | Rules = "pyramid", **switches: Any) -> Rules:
     name, _, changes = preset.partition(":")
     if name not in PRESETS:
         raise RulesError(f"unknown preset {name!r}{_nearest(name, PRESETS)}; known: {', '.join(PRESETS)}")
-    read = dict(_read_change(change, preset) for change in changes.split(",") if change)
+    read: dict[str, Any] = {}
+    for change in changes.split(","):
+        if change:
+            switch, value = _read_change(change, preset)
+            if switch in read:
+                raise RulesError(f"expected each switch once, got {switch} twice in {preset!r}")
+            read[switch] = value
     return PRESETS[name].replace(**{**read, **switches})
 
 
@@ -248,11 +256,13 @@ def _read_change(change: str, text: str) -> tuple[str, Any]:
     name, equals, value = (part.strip() for part in change.partition("="))
     if not equals:
         raise RulesError(f"expected switch=value, got {change!r} in {text!r}")
-    _check_names([name])
+    if name not in _SWITCHES:
+        _check_names([name])
+        raise RulesError(f"expected a switch, got {name!r} in {text!r}")
     words = {"true": True, "on": True, "false": False, "off": False, UNLIMITED: None}
     if value.lower() in words:
         return name, words[value.lower()]
-    return name, int(value) if value.lstrip("-").isdecimal() else value
+    return name, int(value) if re.fullmatch(r"-?[0-9]{1,9}", value) else value
 
 
 def _check_names(names: Any) -> None:

@@ -52,7 +52,21 @@ def test_the_numbering_is_pinned():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "r8c1", "r7c8", "r1c1+r2c1", "r7c1+r7c1", "waste2", "stock", "waste+waste", "fold", "r7c1+r7c2+waste", "5"],
+    [
+        "",
+        "r8c1",
+        "r7c8",
+        "r1c1+r2c1",
+        "r7c1+r7c1",
+        "waste2",
+        "stock",
+        "waste+waste",
+        "fold",
+        "r7c1+r7c2+waste",
+        "5",
+        "r" + "9" * 5000 + "c1",
+        "waste" + "1" * 5000,
+    ],
 )
 def test_other_texts_are_no_moves_of_pyramid(text):
     with pytest.raises(IllegalMoveError, match="expected a move of pyramid"):

@@ -92,7 +92,7 @@ def test_rules_are_frozen_and_hashable():
         ({"pair_stock_waste": True}, "needs stock_top"),
         ({"pair_waste_tops": True}, "needs two waste piles"),
         ({"end_on_exhausted": True, "passes": None}, "needs a last pass"),
-        ({"end_on_exhausted": True, "goal": "all"}, "can't be won"),
+        ({"end_on_exhausted": True, "goal": "all", "passes": 1}, "can't be won"),
         ({"end_on_exhausted": True, "passes": 1, "predealt": 24}, "before the first move"),
         ({"goal": "win"}, "expected one of pyramid, all"),
         ({"scoring": "pars"}, "expected one of par, msc, none"),
@@ -104,6 +104,26 @@ def test_rules_are_frozen_and_hashable():
 def test_inconsistent_rules_are_refused_with_the_reason(switches, reason):
     with pytest.raises(RulesError, match=reason):
         rules("pyramid", **switches)
+
+
+def test_all_cards_before_the_stock_of_the_last_pass_is_empty_is_a_game():
+    assert Rules(end_on_exhausted=True, goal="all", passes=2)
+    assert Rules(end_on_exhausted=True, goal="all", passes=1, stock_top=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("pyramid:rows=--5", "rows: expected a whole number"),
+        ("pyramid:rows=" + "9" * 5000, "rows: expected a whole number"),
+        ("pyramid:rows=7,rows=8", "rows twice"),
+        ("pyramid:preset=mini", "expected a switch, got 'preset'"),
+        ("pyramid:=5", "unknown switch"),
+    ],
+)
+def test_bad_rules_text_gives_one_clear_error(text, reason):
+    with pytest.raises(RulesError, match=reason):
+        rules(text)
 
 
 def test_unknown_preset_names_the_nearest():
