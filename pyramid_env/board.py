@@ -39,6 +39,9 @@ _STOCK: Final = _Cards(())
 
 _Part = _Pile | _Cards
 
+LONGEST_TEXT: Final = 100
+"""Characters of a move's text at most; a longer one is not read."""
+
 _PLACE: Final = re.compile(r"r([0-9]+)c([0-9]+)")
 _WASTE: Final = re.compile(r"waste([0-9]*)")
 
@@ -57,6 +60,11 @@ class Board(NamedTuple):
     def parse(self, text: str) -> int:
         """The action of the legal move that a text names; IllegalMoveError with the reason if there is none."""
         table = move_table(self.rules)
+        if not isinstance(text, str):
+            raise IllegalMoveError(f"expected a move's text such as 8d+5s or draw, got {type(text).__name__} {text!r}")
+        if len(text) > LONGEST_TEXT:
+            got = f"{len(text)} characters: {text[:20]!r}..."
+            raise IllegalMoveError(f"expected a move's text of at most {LONGEST_TEXT} characters, got {got}")
         plain = text.strip().lower()
         is_draw = plain == "draw" or (plain == "recycle" and not self.stock_left)
         named = [] if plain in ("draw", "recycle") else _read_parts(text, self.rules, self.deal)

@@ -42,7 +42,7 @@ class Card(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Card:
         """Read ``"9h"``, ``"Ts"``, ``"10s"``, ``"K♠"``; case does not matter. DeckError for anything else."""
-        card = _read(text)
+        card = _read(text) if isinstance(text, str) else None
         if card is None or card[1] is None:
             raise DeckError(f"expected a card such as 9h, Ts or 10♠, got {text!r}")
         return cls(card[0], card[1])

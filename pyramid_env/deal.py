@@ -38,6 +38,9 @@ class Deal:
         cards: all cards of the deal.
         deal_number: the deal's number, or None for a deal from text; takes no part in comparisons.
 
+    Mind the two names: ``Deal.number(42)`` is the classmethod that makes a deal from its number, also when called on an
+    instance; the number of a deal at hand is ``deal.deal_number``.
+
     ``str(deal)`` is the deal as text; ``Deal.parse`` reads it back. A deal knows its deck, not its
     rules: the same numbered deal is the same order of cards under all rules with the same decks, ranks and suits.
     """
@@ -47,7 +50,10 @@ class Deal:
 
     @classmethod
     def number(cls, number: int, rules: Rules | str = "pyramid") -> Deal:
-        """The deal of a number, 0 .. 2^63 - 1; the algorithm is :func:`shuffle`'s. DeckError for any other number."""
+        """Make the deal of a number, 0 .. 2^63 - 1, as :func:`shuffle` says; DeckError for any other number.
+
+        The number of a deal that is already made is its attribute ``deal_number``.
+        """
         chosen = read_rules(rules)
         checked = check_number(number)
         return cls(tuple(card_list(deal_numbers([checked], chosen)[0])), checked)
@@ -73,9 +79,9 @@ class Deal:
         """Read a deal from text, with suits or ranks alone; DeckError lists missing, doubled and unreadable cards."""
         return cls(tuple(parse_cards(text, read_rules(rules))))
 
-    def check(self, rules: Rules) -> None:
+    def check(self, rules: Rules | str) -> None:
         """Raise DeckError unless this is a deal of the deck that the rules play with."""
-        check_deck(self.cards, rules)
+        check_deck(self.cards, read_rules(rules))
 
     @property
     def ranks(self) -> NDArray[np.int8]:
@@ -102,7 +108,9 @@ def check_number(number: object) -> int:
 
 
 def random_numbers(rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-    """(count,) deal numbers of the training range."""
+    """(count,) deal numbers of the training range; DeckError if ``rng`` is no numpy.random.Generator."""
+    if not isinstance(rng, np.random.Generator):
+        raise DeckError(f"random deal: expected a numpy.random.Generator, got {type(rng).__name__} {rng!r}")
     return rng.integers(FIRST_TRAINING_NUMBER, MAX_NUMBER, size=count, dtype=np.int64, endpoint=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -16,6 +17,7 @@ from pyramid_env.errors import IllegalMoveError, PyramidError
 from pyramid_env.kernels import CLEARED_IN, FACT_COLUMNS, MSC, OVER, PAR, SCORE, STATE_COLUMNS, WON, start_state
 from pyramid_env.moves import MoveTable, move_table
 from pyramid_env.observation import layout
+from pyramid_env.positions import read_deal
 from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, reward_scheme, rewards_of
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
@@ -110,6 +112,10 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
     2,000 steps (``max_episode_steps``), which only games with many illegal or pointless actions reach. Stepping on
     after the end raises PyramidError.
 
+    A game that is truncated is not over: it is neither won nor lost, so its last info has none of the keys ``won``,
+    ``is_success``, ``cleared_in``, ``par`` and ``msc``, and its mask is not empty. To count wins over episodes that may
+    end either way, read ``info.get("won", False)``; ``info["score"]`` is there at both ends.
+
     ## Arguments
     - ``rules``: preset, text or Rules; default ``"pyramid"``.
     - ``observation``: ``"table"``, ``"memory"`` (default) or ``"clairvoyant"``.
@@ -185,10 +191,15 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Deal a new game; see Starting State.
 
-        DeckError or PyramidError for options that cannot be read, before anything changes.
+        Args:
+            seed: a whole number from 0 up starts the random deals anew; None goes on with them.
+            options: what to start from; None or empty for a random deal.
+
+        Raises:
+            PyramidError: a seed or options that cannot be read (DeckError for a deal), before anything changes.
         """
         start = read_start(options, self.rules)
-        super().reset(seed=seed)
+        super().reset(seed=check_seed(seed))
         if start is not None:
             self._begin(start)
         else:
@@ -222,7 +233,7 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         if self.render_mode is None:
             gym.logger.warn(f"render: expected a render_mode at construction, one of {', '.join(RENDER_MODES)}")
             return None
-        return render_game(self.game, self.render_mode)
+        return render_position(self.rules, self.deal, self._states[0], self.render_mode)
 
     # ---- beyond Gymnasium --------------------------------------------------------------------------------------------
 
@@ -297,10 +308,18 @@ def numbered_start(number: int, rules: Rules) -> Start:
 
 
 def deal_start(deal: object, rules: Rules) -> Start:
-    """The start of a deal, given as Deal or number; DeckError if it is neither or of another deck."""
+    """The start of a deal, given as Deal or number.
+
+    Raises:
+        DeckError: it is neither, of another deck, or a Deal whose number deals other cards.
+    """
     if not isinstance(deal, Deal):
         return numbered_start(check_number(deal), rules)
-    deal.check(rules)
+    return _checked_start(read_deal(deal, rules), rules)
+
+
+def _checked_start(deal: Deal, rules: Rules) -> Start:
+    """The start of a deal that is known to be right."""
     return Start(NO_NUMBER if deal.deal_number is None else deal.deal_number, deal, deal.ranks, start_state(rules))
 
 
@@ -312,12 +331,30 @@ def game_start(game: Any, rules: Rules) -> Start:
         raise PyramidError(f'options["game"]: expected a Game, got {type(game).__name__}')
     if game.rules != rules:
         raise PyramidError(f'options["game"]: expected a game of {rules}, got one of {game.rules}')
-    return deal_start(game.deal, rules)._replace(state=np.array(game.state, np.int64))
+    return _checked_start(game.deal, rules)._replace(state=np.array(game.state, np.int64))
 
 
-def read_start(options: dict[str, Any] | None, rules: Rules) -> Start | None:
+def read_options(options: object) -> dict[str, Any]:
+    """A copy of reset's options, empty for None; PyramidError if they are no mapping."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise PyramidError(f"reset options: expected a dict or None, got {type(options).__name__} {options!r}")
+    return dict(options)
+
+
+def check_seed(seed: object, name: str = "seed") -> int | None:
+    """A seed as int, or None; PyramidError, naming it, if it is neither a whole number from 0 up nor None."""
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise PyramidError(f"{name}: expected a whole number from 0 up or None, got {seed!r}")
+    return int(seed)
+
+
+def read_start(options: Mapping[str, Any] | None, rules: Rules) -> Start | None:
     """What ``reset(options=...)`` of one game names; None: a random deal. PyramidError for unknown or several keys."""
-    given = dict(options or {})
+    given = read_options(options)
     check_options(given, START_OPTIONS)
     for key, value in given.items():
         if key == "game":
@@ -360,16 +397,14 @@ def illegal_text(moves: MoveTable, action: int, mask: NDArray[np.int8], where: s
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
-    """The value; PyramidError if it is none of the choices."""
-    if value not in choices:
+    """The value; PyramidError if it is none of the choices, which are texts or None."""
+    if not (value is None or isinstance(value, str)) or value not in choices:
         raise PyramidError(f"{name}: expected one of {', '.join(map(str, choices))}, got {value!r}")
     return value
 
 
-def render_game(game: Game, render_mode: str) -> Any:
-    """A position as text or picture."""
-    if render_mode == "ansi":
-        return str(game)
-    from pyramid_env.render import rgb_array
+def render_position(rules: Rules, deal: Deal, state: NDArray[np.int64], render_mode: str) -> Any:
+    """A position as text or picture, without a count of moves: an environment does not keep the moves."""
+    from pyramid_env.render import rgb_array, text
 
-    return rgb_array(game)
+    return text(rules, deal, state) if render_mode == "ansi" else rgb_array(rules, deal, state)

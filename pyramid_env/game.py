@@ -59,18 +59,20 @@ class Game:
 
     def __init__(self, deal: Deal | int | str | None = None, rules: Rules | str = "pyramid") -> None:
         chosen = read_rules(rules)
-        self._set_up(read_deal(deal, chosen), chosen, position_of(kernels.start_state(chosen)))
+        dealt = Deal.random(np.random.default_rng(), chosen) if deal is None else read_deal(deal, chosen)
+        self._set_up(dealt, chosen, position_of(kernels.start_state(chosen)))
 
     @classmethod
     def from_state(cls, deal: Deal | int | str, rules: Rules | str, state: ArrayLike) -> Game:
         """A game that starts in the middle, with no moves to undo; :meth:`restart` returns to this position.
 
         Args:
-            deal: as for Game.
+            deal: as for Game, but not None.
             rules: as for Game.
             state: (5,) position row: pyramid, stock, cursor, pass, cleared (see kernels.py).
 
         Raises:
+            DeckError: as for Game.
             PyramidError: no play can lead to the position, with the reason. The check finds every misspelt position and
                 counts that can't be right, it does not search for a way.
         """

@@ -96,11 +96,15 @@ class Layout:
         return np.concatenate([observations[f.name] for f in self.fields], axis=-1)
 
 
-@lru_cache
 def layout(rules: Rules, level: str) -> Layout:
     """The (cached) layout of a level; PyramidError for an unknown level."""
-    if level not in LEVELS:
+    if not isinstance(level, str) or level not in LEVELS:
         raise PyramidError(f"observation: expected one of {', '.join(LEVELS)}, got {level!r}")
+    return _layout(rules, level)
+
+
+@lru_cache
+def _layout(rules: Rules, level: str) -> Layout:
     fields: list[Field] = []
     for name, size, high in _field_sizes(rules, level):
         start = fields[-1].start + fields[-1].size if fields else 0
@@ -259,9 +263,11 @@ def _named(rules: Rules, observation: Any) -> Mapping[str, NDArray[np.int8]]:
     expected = "expected an observation at level memory or clairvoyant"
     if isinstance(observation, np.ndarray):
         for level in LEVELS[1:]:
-            if layout(rules, level).size == observation.shape[-1]:
+            if observation.ndim and layout(rules, level).size == observation.shape[-1]:
                 return layout(rules, level).views(observation)
         raise PyramidError(f"{expected} of {rules}, got a row of shape {observation.shape}")
+    if not isinstance(observation, Mapping):
+        raise PyramidError(f"{expected}, got {type(observation).__name__} {observation!r}")
     if "cursor" not in observation:
         raise PyramidError(f"{expected}, got the fields {', '.join(observation)}")
     fields: Mapping[str, NDArray[np.int8]] = observation

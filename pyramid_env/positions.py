@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pyramid_env import kernels
-from pyramid_env.deal import Deal
+from pyramid_env.deal import Deal, check_number
 from pyramid_env.errors import DeckError, PyramidError
 from pyramid_env.geometry import geometry
 from pyramid_env.rules import Rules
@@ -20,13 +20,19 @@ Position = tuple[int, int, int, int, int]
 POSITION_KEYS: Final = ("pyramid", "stock", "cursor", "pass", "cleared")
 
 
-def read_deal(deal: Deal | int | str | None, rules: Rules) -> Deal:
-    if deal is None:
-        return Deal.random(np.random.default_rng(), rules)
+def read_deal(deal: object, rules: Rules) -> Deal:
+    """A deal from a Deal, a deal number or a text.
+
+    Raises:
+        DeckError: it is none of these, not of the rules' deck, or a Deal whose number deals other cards.
+    """
     if isinstance(deal, str):
         return Deal.parse(deal, rules)
+    if isinstance(deal, (int, np.integer)):
+        return Deal.number(check_number(deal), rules)
     if not isinstance(deal, Deal):
-        return Deal.number(deal, rules)
+        got = f"{type(deal).__name__} {deal!r}"
+        raise DeckError(f"deal: expected a Deal, a deal number or a deal as text, got {got}")
     deal.check(rules)
     if deal.deal_number is not None and Deal.number(deal.deal_number, rules) != deal:
         raise DeckError(f"expected the cards that deal number {deal.deal_number} has under {rules}, got {deal}")
@@ -39,7 +45,10 @@ def position_of(row: NDArray[np.int64]) -> Position:
 
 
 def read_position(state: ArrayLike) -> Position:
-    row = np.asarray(state)
+    try:
+        row = np.asarray(state)
+    except ValueError:  # rows of different lengths
+        row = np.empty(0)
     if row.shape != (kernels.STATE_COLUMNS,) or row.dtype.kind not in "iu":
         raise PyramidError(f"position: expected whole numbers {', '.join(POSITION_KEYS)}, got {state!r}")
     return position_of(row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -60,7 +61,7 @@ class Shaped:
     @classmethod
     def of(cls, rules: Rules, gamma: float = 1.0) -> Shaped:
         """The scheme for some rules: pyramid cards count, or all cards where all must leave."""
-        if not 0.0 < gamma <= 1.0:
+        if not isinstance(gamma, Real) or not 0.0 < gamma <= 1.0:
             raise PyramidError(f"gamma: expected a number above 0 and at most 1, got {gamma!r}")
         return cls(CARDS_LEFT, rules.cards, gamma) if rules.goal == "all" else cls(PYRAMID_LEFT, rules.places, gamma)
 
@@ -87,7 +88,7 @@ def reward_scheme(reward: str | RewardScheme, rules: Rules) -> RewardScheme:
     """The scheme of a name (``"par"``, ``"msc"``, ``"win"``, ``"shaped"`` with gamma 1), or a callable as it is."""
     if callable(reward):
         return reward
-    if reward not in SCHEMES:
+    if not isinstance(reward, str) or reward not in SCHEMES:
         close = difflib.get_close_matches(str(reward), SCHEMES, n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise PyramidError(f"reward: expected one of {', '.join(SCHEMES)} or a callable, got {reward!r}{hint}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import numpy as np
 from gymnasium.utils import seeding
@@ -25,12 +25,14 @@ from pyramid_env.env import (
     Start,
     check_choice,
     check_options,
+    check_seed,
     deal_start,
     game_start,
     illegal_text,
     ranks_of,
+    read_options,
     read_start,
-    render_game,
+    render_position,
 )
 from pyramid_env.errors import IllegalMoveError, PyramidError
 from pyramid_env.kernels import FACT_COLUMNS, OVER, SCORE, STATE_COLUMNS, start_state
@@ -71,7 +73,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         autoreset_mode: an AutoresetMode or its value: ``NEXT_STEP`` (default), ``SAME_STEP``, ``DISABLED``.
         max_episode_steps: an episode is truncated after so many steps; None or -1 = never. ``gym.make_vec`` passes the
             registered limit.
-        copy: True (default): observations, masks and all else returned are new arrays. False, the fast way:
+        copy: a bool. True (default): observations, masks and all else returned are new arrays. False, the fast way:
             observations, ``infos["action_mask"]`` and ``action_masks()`` are the environment's own arrays and change
             with the next step or reset.
 
@@ -80,9 +82,14 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     ``deals`` or ``games`` are not looked at). Infos of a partial reset speak of the games that were reset, as
     ``_action_mask`` etc. say; :meth:`action_masks` has all of them.
 
-    Infos are those of the single environment as arrays of length B; ``infos["cards"]`` is present only while a game is
-    played from a deal without number. With ``DISABLED`` a step while any game has ended raises PyramidError, as does,
-    in any mode, a step while a game was started by the caller in a position that is already over.
+    Infos are those of the single environment as arrays of length B. Beside each stands a bool array, its name after an
+    underscore: which games have the value; the others have 0 or None, and a key that no game has is absent. So
+    ``infos["cards"]`` is present only while a game is played from a deal without number, and ``infos["won"]`` only when
+    some game is over. A truncated game is not over: count wins as ``infos.get("won", np.zeros(B, bool))``, with
+    ``SAME_STEP`` from ``infos["final_info"]``.
+
+    With ``DISABLED`` a step while any game has ended raises PyramidError, as does, in any mode, a step while a game was
+    started by the caller in a position that is already over.
     """
 
     metadata: dict[str, Any] = PyramidEnv.metadata
@@ -102,7 +109,9 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self.num_envs = _positive("num_envs", num_envs)
         self.rules = read_rules(rules)
         self.level = observation
-        self.copy = copy
+        if not isinstance(copy, (bool, np.bool_)):
+            raise PyramidError(f"copy: expected True or False, got {copy!r}")
+        self.copy = bool(copy)
         self.render_mode = check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
@@ -150,19 +159,26 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     # ---- Gymnasium -------------------------------------------------------------------------------------------------
 
     def reset(
-        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | Sequence[int | None] | NDArray[np.integer[Any]] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[Observation, dict[str, Any]]:
         """Deal new games; see the class for ``options``.
 
         Args:
-            seed: game i is seeded with ``seed + i``, or ``seed[i]`` of a sequence; None: its deals go on from where
-                they were.
+            seed: a whole number from 0 up, game i is seeded with ``seed + i``; or B of them in a sequence or an integer
+                array, game i is seeded with ``seed[i]``. None: its deals go on from where they were.
             options: see the class; not changed.
+
+        Raises:
+            PyramidError: seeds or options that cannot be read (DeckError for a deal), before anything changes.
+            TypeError: a ``reset_mask`` that is no bool array, as SyncVectorEnv raises it; likewise.
         """
-        given = dict(options or {})
+        given = read_options(options)
         which = self._reset_mask(given.pop("reset_mask", None))
-        starts = self._starts(given, which)
-        self._streams.seed(self._seeds(seed), which)
+        starts, seeds = self._starts(given, which), self._seeds(seed)
+        self._streams.seed(seeds, which)
         index = np.flatnonzero(which)
         if starts is None:
             self._deal_random(index)
@@ -219,7 +235,8 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         """One frame a game."""
         if self.render_mode is None:
             raise PyramidError(f"render: expected a render_mode at construction, one of {', '.join(RENDER_MODES)}")
-        return tuple(render_game(self.game(i), self.render_mode) for i in range(self.num_envs))
+        mode, games = self.render_mode, range(self.num_envs)
+        return tuple(render_position(self.rules, self.deal(i), self.states[i], mode) for i in games)
 
     @property  # type: ignore[misc]  # no setter: there are B generators
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
@@ -294,14 +311,20 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             raise PyramidError("reset: expected a reset of all games first, got a reset_mask")
         return mask
 
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None] | None:
+    def _seeds(self, seed: object) -> Sequence[int | None]:
+        """(B,) the games' seeds, all checked; None leaves a stream as it is."""
         if seed is None:
-            return None
+            return [None] * self.num_envs
         if isinstance(seed, (int, np.integer)):
-            return range(int(seed), int(seed) + self.num_envs)
+            first = check_seed(seed)
+            assert first is not None
+            return range(first, first + self.num_envs)
+        if not _is_sequence(seed):
+            expected = f"a whole number from 0 up, None, or {self.num_envs} of them in a sequence or an array"
+            raise PyramidError(f"seed: expected {expected}, got {type(seed).__name__} {seed!r}")
         if len(seed) != self.num_envs:
             raise PyramidError(f"seed: expected {self.num_envs} seeds, got {len(seed)}")
-        return seed
+        return [check_seed(one, f"seed[{i}]") for i, one in enumerate(seed)]
 
     # ---- dealing ---------------------------------------------------------------------------------------------------
 
@@ -422,9 +445,9 @@ class DealStreams:
         self._numbers = np.zeros((games, self.AHEAD), np.int64)
         self._used = np.full(games, self.AHEAD, np.int64)
 
-    def seed(self, seeds: Iterable[int | None] | None, which: NDArray[np.bool_]) -> None:
-        """Start the streams of the marked games anew from their seeds; a seed None leaves a stream as it is."""
-        for i, seed in enumerate(seeds or ()):
+    def seed(self, seeds: Iterable[int | None], which: NDArray[np.bool_]) -> None:
+        """Start the streams of the marked games anew from their (checked) seeds; None leaves a stream as it is."""
+        for i, seed in enumerate(seeds):
             if seed is not None and which[i]:
                 self.seeds[i], self._generators[i] = seed, None
                 self._used[i] = self.AHEAD
@@ -447,12 +470,18 @@ class DealStreams:
         return numbers
 
 
-def _items(key: str, value: Any, count: int) -> Sequence[Any]:
-    if isinstance(value, (str, Deal)) or not hasattr(value, "__len__") or len(value) != count:
-        length = f"{len(value)}" if hasattr(value, "__len__") else type(value).__name__
-        raise PyramidError(f'options["{key}"]: expected {count} of them, one a game, got {length}')
-    items: Sequence[Any] = value
-    return items
+def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Can it hold one value a game? Text can't."""
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def _items(key: str, value: object, count: int) -> Sequence[Any]:
+    if not _is_sequence(value) or len(value) != count:
+        got = len(value) if _is_sequence(value) else type(value).__name__
+        raise PyramidError(f'options["{key}"]: expected {count} of them, one a game, got {got}')
+    return value
 
 
 def _positive(name: str, value: Any) -> int:

@@ -75,3 +75,9 @@ def test_suits_on_some_cards_only_are_refused():
 def test_a_short_deck_refuses_high_cards():
     with pytest.raises(DeckError, match="too many: K"):
         parse_cards("K" + "A234567" + "A23456", rules("mini"))
+
+
+@pytest.mark.parametrize("value", [5, None, b"9h", ["9h"]])
+def test_symptom_a_card_that_is_no_text_was_an_attribute_error(value):
+    with pytest.raises(DeckError, match="expected a card such as 9h, Ts or 10♠, got "):
+        Card.parse(value)

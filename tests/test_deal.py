@@ -139,3 +139,23 @@ def test_text_and_copies():
 def test_a_deal_of_another_deck_is_refused():
     with pytest.raises(DeckError, match="missing"):
         Deal.number(1, "pyramid").check(rules("double_pyramid"))
+
+
+@pytest.mark.parametrize("value", [5, None, np.random.RandomState(1)])
+def test_symptom_a_random_deal_from_no_generator_was_an_attribute_error(value):
+    with pytest.raises(DeckError, match=r"random deal: expected a numpy\.random\.Generator, got "):
+        Deal.random(value)
+
+
+def test_symptom_the_number_of_a_deal_was_taken_for_the_classmethod():
+    deal = Deal.number(42)
+    assert deal.deal_number == 42
+    assert deal.number(43) == Deal.number(43)
+    assert "``deal.deal_number``" in Deal.__doc__
+    assert "``deal_number``" in Deal.number.__doc__
+
+
+def test_a_deal_is_checked_against_rules_by_name():
+    Deal.number(1).check("giza")
+    with pytest.raises(DeckError, match="expected 104 cards, got 52"):
+        Deal.number(1).check("double_pyramid")

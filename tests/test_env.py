@@ -128,6 +128,56 @@ def test_an_argument_that_is_wrong_is_refused(arguments, message) -> None:
         pe.PyramidEnv(**arguments)
 
 
+@pytest.mark.parametrize("seed", [-1, np.int64(-1), 1.5, "abc", True, [1], np.array([1, 2])])
+def test_symptom_a_bad_seed_is_refused_and_changes_nothing(seed) -> None:
+    env = pe.PyramidEnv()
+    env.reset(seed=1)
+    before = contents(env)
+    with pytest.raises(PyramidError, match="seed: expected a whole number from 0 up or None, got "):
+        env.reset(seed=seed)
+    assert same(contents(env), before)
+    assert same(env.reset(seed=np.int64(7)), pe.PyramidEnv().reset(seed=7))
+
+
+@pytest.mark.parametrize("options", ["deal", 5, [("deal", 1)], [], ""])
+def test_symptom_options_that_are_no_dict_were_a_bare_error(options) -> None:
+    for env in (pe.PyramidEnv(), pe.PyramidVectorEnv(2)):
+        with pytest.raises(PyramidError, match="reset options: expected a dict or None, got "):
+            env.reset(options=options)
+
+
+def test_symptom_a_deal_with_another_deals_number_was_dealt() -> None:
+    forged = pe.Deal(pe.Deal.number(42).cards, 43)
+    single, vector = pe.PyramidEnv(), pe.PyramidVectorEnv(2)
+    for env, options in ((single, {"deal": forged}), (vector, {"deal": forged}), (vector, {"deals": [1, forged]})):
+        with pytest.raises(DeckError, match="expected the cards that deal number 43 has under pyramid"):
+            env.reset(options=options)
+
+
+@pytest.mark.parametrize("name", ["observation", "reward", "illegal_action", "render_mode"])
+@pytest.mark.parametrize("value", [["par"], {"raise": 1}, np.array(["ansi", "memory"]), 5])
+def test_symptom_an_unhashable_choice_was_a_type_error(name, value) -> None:
+    for make in (pe.PyramidEnv, pe.PyramidVectorEnv):
+        with pytest.raises(PyramidError, match=f"{name}: expected one of .*, got "):
+            make(**{name: value})
+
+
+def test_symptom_a_rendered_game_in_progress_said_0_moves() -> None:
+    single = pe.PyramidEnv(render_mode="ansi")
+    vector = pe.PyramidVectorEnv(2, render_mode="ansi", autoreset_mode="Disabled")
+    single.reset(options={"deal": 42})
+    vector.reset(options={"deal": 42})
+    single.step(len(single.moves) - 1)
+    vector.step(np.full(2, len(single.moves) - 1))
+    shown = single.render()
+    assert vector.render() == (shown, shown)
+    assert "deal 42" in shown
+    assert "move" not in shown
+    game = pe.Game(42)
+    game.play("draw")
+    assert str(game) == f"{shown}   1 move", "all else is the game's own picture"
+
+
 # ---- steps -----------------------------------------------------------------------------------------------------------
 
 
@@ -352,6 +402,7 @@ def test_symptom_18_truncated_is_not_terminated() -> None:
     assert steps[-1][2:4] == (False, True)
     assert steps[-1][-1]["action_mask"].any(), "a truncated game could go on: its value is to be bootstrapped"
     assert "won" not in steps[-1][-1]
+    assert 'info.get("won", False)' in pe.PyramidEnv.__doc__, "how to read such an end stands in the specification"
     steps = play(gym.make(ID), np.random.default_rng(1), seed=1)
     assert steps[-1][2:4] == (True, False)
     assert gym.spec(ID).max_episode_steps == 2000

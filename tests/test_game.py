@@ -369,6 +369,20 @@ def test_restart_deals_the_same_cards_and_forgets_the_moves() -> None:
     assert not game.can_redo
 
 
+@pytest.mark.parametrize("value", [None, 5, b"draw", ["draw"]])
+def test_symptom_parsing_what_is_no_text_was_an_attribute_error(value: Any) -> None:
+    with pytest.raises(IllegalMoveError, match=r"expected a move's text such as 8d.5s or draw, got "):
+        Game(EASY).parse(value)
+
+
+@pytest.mark.parametrize("text", ["r" + "9" * 5000 + "c1", "r1c" + "9" * 5000, "waste" + "9" * 5000, "x" * 10**6])
+def test_symptom_a_huge_number_in_a_move_was_a_bare_value_error(text: str) -> None:
+    with pytest.raises(IllegalMoveError, match=r"at most 100 characters, got \d+ characters: ") as caught:
+        Game(EASY).play(text)
+    assert len(str(caught.value)) < 200
+    assert not Game(EASY).is_legal(text)
+
+
 # ---- making games ----------------------------------------------------------------------------------------------------
 
 
@@ -385,6 +399,14 @@ def test_a_deal_of_another_deck_is_refused() -> None:
         Game(pe.Deal(pe.Deal.number(8).cards, 7))
 
 
+def test_symptom_a_state_of_no_deal_was_put_on_a_random_one() -> None:
+    for value in (None, 1.5, ["Kh"]):
+        with pytest.raises(DeckError, match="deal: expected a Deal, a deal number or a deal as text, got "):
+            Game.from_state(value, "pyramid", Game(1).state)
+    with pytest.raises(DeckError, match=r"deal number: expected a whole number from 0 to .*, got True"):
+        Game(True)
+
+
 def test_games_are_equal_by_content_and_can_not_be_hashed() -> None:
     assert Game(1) != Game(2)
     assert Game(1) != Game(1, "one_pass")
@@ -398,6 +420,7 @@ FULL, STOCK = (1 << 28) - 1, (1 << 24) - 1
 BAD_STATES = [
     ((FULL, STOCK, 0, 1), "expected whole numbers pyramid, stock, cursor, pass, cleared"),
     ((float(FULL), STOCK, 0, 1, 0), "expected whole numbers"),
+    ((FULL, [STOCK], 0, 1, 0), "expected whole numbers"),
     ((1 << 28, STOCK, 0, 1, 0), "expected pyramid bits"),
     ((FULL, 1 << 24, 0, 1, 0), "expected stock bits"),
     ((FULL, -1, 0, 1, 0), "expected stock bits"),

@@ -205,3 +205,19 @@ def field(observation: dict[str, NDArray[np.int8]], name: str) -> list[int]:
 def rest_of_deck(dealt: str) -> str:
     """The cards of one deck that are not in ``dealt``, in some order."""
     return "".join(rank * (4 - dealt.count(rank)) for rank in "A23456789TJQK")
+
+
+@pytest.mark.parametrize("level", [["memory"], {"memory"}, np.array(["memory"]), 3, None])
+def test_symptom_an_unhashable_level_was_a_type_error(level) -> None:
+    with pytest.raises(PyramidError, match="observation: expected one of table, memory, clairvoyant, got "):
+        layout(pe.rules(), level)
+    with pytest.raises(PyramidError, match="observation: expected one of table, memory, clairvoyant, got "):
+        pe.PyramidEnv(observation=level)
+    with pytest.raises(PyramidError, match="observation: expected one of table, memory, clairvoyant, got "):
+        pe.PyramidVectorEnv(2, observation=level)
+
+
+@pytest.mark.parametrize("observation", [None, 5, [1, 2], np.array(3, np.int8)])
+def test_symptom_a_position_from_what_is_no_observation_was_a_type_error(observation) -> None:
+    with pytest.raises(PyramidError, match="expected an observation at level memory or clairvoyant"):
+        position_from_observation(pe.rules(), observation)

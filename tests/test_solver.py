@@ -291,6 +291,39 @@ def test_wrong_questions_are_refused() -> None:
         solve_many([1], workers=0)
 
 
+@pytest.mark.parametrize("what", [1.5, None, ["Kh"], b"Kh", object()])
+def test_symptom_solving_what_is_no_deal_was_an_attribute_error(what) -> None:
+    with pytest.raises(SolverError, match="solve: expected a Deal, a deal number, a deal as text or a Game, got "):
+        solve(what)
+
+
+def test_symptom_a_deal_number_was_not_solved() -> None:
+    deal = pe.Deal.number(42, "mini")
+    for what in (42, np.int64(42), str(deal)):
+        assert solve(what, "mini").moves == solve(deal, "mini").moves
+    assert [s.moves for s in solve_many([42, str(deal)], "mini")] == [solve(deal, "mini").moves] * 2
+    for what in (-1, True):
+        with pytest.raises(DeckError, match="deal number: expected a whole number from 0"):
+            solve(what)
+    with pytest.raises(DeckError, match="not a deck of pyramid"):
+        solve("Kh")
+
+
+def test_symptom_a_deal_with_another_deals_number_was_solved() -> None:
+    forged = pe.Deal(pe.Deal.number(42, "mini").cards, 43)
+    for ask in (lambda: solve(forged, "mini"), lambda: solve_many([1, forged], "mini")):
+        with pytest.raises(DeckError, match="expected the cards that deal number 43 has under mini"):
+            ask()
+
+
+@pytest.mark.parametrize("deals", [5, None, "94J8", pe.Deal.number(1)])
+def test_symptom_many_deals_that_are_one_were_a_type_error(deals) -> None:
+    with pytest.raises(SolverError, match="deals: expected several, in a list or the like, got "):
+        solve_many(deals)
+    with pytest.raises(DeckError, match="deal: expected a Deal, a deal number or a deal as text, got NoneType None"):
+        solve_many([None])
+
+
 def test_many_deals_come_back_in_order() -> None:
     numbers = [5, 3, 9, 3]
     told: list[tuple[int, int]] = []

@@ -186,6 +186,51 @@ def test_an_argument_that_is_wrong_is_refused(arguments, message) -> None:
         pe.PyramidVectorEnv(**arguments)
 
 
+BAD_SEEDS = [
+    *(-1, np.int64(-1), 1.5, "abc", b"abc", True, {0: 1, 1: 2, 2: 3}, np.array(5)),
+    *([1, -5, 3], [1, 2.5, 3], ["a", "b", "c"], [1, 2], np.array([1, 2]), np.array([1, -2, 3]), np.ones(3)),
+    *(np.ones((3, 1), int), [True, False, True]),
+]
+
+
+@pytest.mark.parametrize("seed", BAD_SEEDS, ids=repr)
+def test_symptom_a_bad_seed_broke_the_environment_for_later_resets(seed) -> None:
+    envs = pe.PyramidVectorEnv(3, "mini")
+    envs.reset(seed=1)
+    twin = copy.deepcopy(envs)
+    with pytest.raises(PyramidError, match=r"seed(\[\d\])?: expected "):
+        envs.reset(seed=seed)
+    assert envs.np_random_seed == twin.np_random_seed
+    assert same(envs.buffer, twin.buffer)
+    for _ in range(20):
+        assert same(envs.reset(), twin.reset())
+    with pytest.raises(PyramidError, match="seed"):
+        pe.PyramidVectorEnv(3, "mini").reset(seed=seed)
+
+
+def test_symptom_an_array_of_seeds_was_a_truth_value_error() -> None:
+    envs = pe.PyramidVectorEnv(3, "mini")
+    expected = envs.reset(seed=[1, 2, 3])
+    for seed in (np.array([1, 2, 3]), np.array([1, 2, 3], np.uint64), (1, 2, 3), range(1, 4), 1, np.int64(1)):
+        assert same(envs.reset(seed=seed), expected)
+        assert envs.np_random_seed == (1, 2, 3)
+    with pytest.raises(PyramidError, match=r"seed\[1\]: expected a whole number from 0 up or None, got -5"):
+        envs.reset(seed=[1, -5, 3])
+
+
+@pytest.mark.parametrize("value", ["no", 0, 1, None, [True]])
+def test_symptom_copy_no_was_taken_for_true(value) -> None:
+    with pytest.raises(PyramidError, match="copy: expected True or False, got "):
+        pe.PyramidVectorEnv(2, copy=value)
+    assert pe.PyramidVectorEnv(2, copy=np.bool_(False)).copy is False
+
+
+@pytest.mark.parametrize("value", [np.array(5), "123", {0: 1, 1: 2, 2: 3}, {1, 2, 3}, pe.Deal.number(1)])
+def test_symptom_deals_that_are_no_sequence_were_a_bare_error(value) -> None:
+    with pytest.raises(PyramidError, match=r'options."deals".: expected 3 of them, one a game, got '):
+        pe.PyramidVectorEnv(3).reset(options={"deals": value})
+
+
 def test_a_start_that_is_over_is_dealt_but_not_stepped() -> None:
     dead = next(n for n in range(100) if pe.Game(n, OFTEN_DEAD).is_over)
     alive = next(n for n in range(100) if not pe.Game(n, OFTEN_DEAD).is_over)

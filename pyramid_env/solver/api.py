@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from pyramid_env import kernels
 from pyramid_env.deal import Deal
 from pyramid_env.kernels import CLEARED, PASS, STATE_COLUMNS
 from pyramid_env.moves import Move, move_table
+from pyramid_env.positions import read_deal
 from pyramid_env.rules import LAST_COUNTED_PASS, PRESETS, Rules
 from pyramid_env.rules import rules as read_rules
 from pyramid_env.solver.problem import CLEAR, SCORE, STEPS, WIN, build_problem
@@ -27,6 +28,7 @@ from pyramid_env.solver.result import (
 from pyramid_env.solver.run import Budget, Outcome, grown, new_memory, run_search
 
 
+@runtime_checkable
 class InProgress(Protocol):
     """A game in progress, as far as the solver looks at it."""
 
@@ -47,7 +49,7 @@ class InProgress(Protocol):
 
 
 def solve(
-    what: Deal | InProgress,
+    what: Deal | int | str | InProgress,
     rules: Rules | str | None = None,
     objective: str = "win",
     *,
@@ -58,20 +60,23 @@ def solve(
     """What is possible from a deal's start, or from where a game stands, with every card known.
 
     Args:
-        what: a deal, or a game in progress.
+        what: a deal, its number or its text, or a game in progress.
         rules: the rules of a deal (``"pyramid"`` if None); a game brings its own.
         objective: ``"win"``, ``"score"``, ``"earliest"`` or ``"steps"``, see :class:`Objective`.
         max_states, max_seconds, max_bytes: limits, see :class:`Limits`.
 
     Raises:
-        SolverError: unknown objective, a limit that is none, or rules given along with a game of other rules.
-        DeckError: the deal is not of the rules' deck.
+        SolverError: unknown objective, a limit that is none, rules given along with a game of other rules, or nothing
+            that can be solved.
+        DeckError: the deal is not of the rules' deck, or bears a number that deals other cards.
     """
     limits = Limits(max_states, max_seconds, max_bytes)
-    if isinstance(what, Deal):
+    if isinstance(what, (Deal, int, np.integer, str)):
         chosen = read_rules("pyramid" if rules is None else rules)
-        what.check(chosen)
-        return solve_limited(chosen, what.ranks, kernels.start_state(chosen), objective, limits)
+        return solve_limited(chosen, read_deal(what, chosen).ranks, kernels.start_state(chosen), objective, limits)
+    if not isinstance(what, InProgress):
+        expected = "a Deal, a deal number, a deal as text or a Game"
+        raise SolverError(f"solve: expected {expected}, got {type(what).__name__} {what!r}")
     if rules is not None and read_rules(rules) != what.rules:
         raise SolverError(f"rules: expected none or the game's ({what.rules}), got {rules}")
     return solve_limited(what.rules, what.ranks, what.state, objective, limits)

@@ -11,6 +11,7 @@ from typing import Final
 
 from pyramid_env import kernels
 from pyramid_env.deal import Deal
+from pyramid_env.positions import read_deal
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 from pyramid_env.solver.api import solve_limited
@@ -20,7 +21,7 @@ _BATCH: Final = 8  # deals handed to a worker at a time: few enough that one har
 
 
 def solve_many(
-    deals: Iterable[Deal | int],
+    deals: Iterable[Deal | int | str],
     rules: Rules | str = "pyramid",
     objective: str = "win",
     *,
@@ -33,7 +34,7 @@ def solve_many(
     """One Solution for each deal, in the order of ``deals``.
 
     Args:
-        deals: deals, or their numbers.
+        deals: deals, their numbers or their texts.
         rules: the rules of all of them.
         objective: see :class:`Objective`.
         workers: processes; 1 works in this one.
@@ -41,17 +42,18 @@ def solve_many(
         max_states, max_seconds, max_bytes: limits of each deal, see :class:`Limits`.
 
     Raises:
-        SolverError: unknown objective, a limit that is none, or workers below 1.
-        DeckError: one of the deals is not of the rules' deck; found before anything is solved.
+        SolverError: unknown objective, a limit that is none, workers below 1, or one deal where several are expected.
+        DeckError: one of the deals is not of the rules' deck, or bears a number that deals other cards; found before
+            anything is solved.
     """
     chosen = read_rules(rules)
     asked = read_objective(objective)
     limits = Limits(max_states, max_seconds, max_bytes)
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise SolverError(f"workers: expected a whole number from 1 up, got {workers!r}")
-    wanted = [deal if isinstance(deal, Deal) else Deal.number(deal, chosen) for deal in deals]
-    for deal in wanted:
-        deal.check(chosen)
+    if isinstance(deals, str) or not isinstance(deals, Iterable):
+        raise SolverError(f"deals: expected several, in a list or the like, got {type(deals).__name__} {deals!r}")
+    wanted = [read_deal(deal, chosen) for deal in deals]
     solutions: list[Solution] = []
     for solution in _solved(wanted, chosen, asked, limits, min(workers, len(wanted))):
         solutions.append(solution)
