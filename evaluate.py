@@ -10,18 +10,22 @@ import datetime
 import os
 import re
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the imports ends the process, without a traceback
+
 import numpy as np
 from numpy.typing import NDArray
 
 from agents import Agent, agent_names, make_agent
-from agents.bounds import MAX_STATES, DealBound, default_folder, find_bounds, tightened
-from agents.evaluation import BATCH_SIZE, MAX_STEPS, GameRecord, evaluate_agent, warm_up, write_records
+from agents.bounds import MAX_STATES, BoundStore, DealBound, default_folder, find_bounds, tightened
+from agents.evaluation import BATCH_SIZE, MAX_STEPS, GameRecord, check_folder, evaluate_agent, warm_up, write_records
 from agents.report import Row, agent_row, bound_row, footnotes, print_table, write_summary
 from pyramid_env import __version__
 from pyramid_env.benchmark import SPLITS, format_deals, may_be_training_deals, parse_deals
@@ -33,6 +37,9 @@ from pyramid_env.solver import Limits
 BAD_CALL: Final = 2
 INTERRUPTED: Final = 130
 """Exit codes: a mistake in the call; stopped by Ctrl-C, as shells know it."""
+
+RECORDS_FILE: Final = "records.csv"
+SUMMARY_FILE: Final = "summary.json"
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,7 @@ class Run:
             "seed": options.seed,
             "batch_size": options.batch_size,
             "max_steps": options.max_steps,
+            "threads": options.threads,
             "bound_limits": None if options.no_bound else asdict(Limits(max_states=options.max_states)),
         }
 
@@ -80,19 +88,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (PyramidError, OSError) as error:
         print(f"evaluate.py: error: {error}", file=sys.stderr)
         return BAD_CALL
+    except KeyboardInterrupt:
+        print("evaluate.py: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def check_call(arguments: Sequence[str]) -> Run:
-    """Read the command line and make every agent, before anything takes long."""
+    """Read the command line, check what it names and make every agent, before anything takes long.
+
+    Nothing is written: a folder is made when the first agent has finished.
+    """
     options = _parser().parse_args(arguments)
     rules = read_rules(options.rules)
     deals = parse_deals(options.deals)
-    for name, least in (("seed", 0), ("batch_size", 1), ("max_steps", 1), ("workers", 1), ("max_states", 1)):
+    least_values = {"seed": 0, "batch_size": 1, "max_steps": 1, "workers": 1, "max_states": 1, "threads": 1}
+    for name, least in least_values.items():
         if getattr(options, name) < least:
             raise PyramidError(f"--{name.replace('_', '-')}: expected {least} or more, got {getattr(options, name)}")
-    agents = _make_agents(options.agents, rules)
     out = options.out or _new_folder(rules)
-    out.mkdir(parents=True, exist_ok=True)
+    check_folder(out, "--out")
+    old = [name for name in (RECORDS_FILE, SUMMARY_FILE) if (out / name).exists()]
+    if old and not options.overwrite:
+        raise PyramidError(f"--out: {out} holds {' and '.join(old)} of an earlier run; --overwrite replaces them")
+    if not options.no_bound:
+        BoundStore(options.bounds, rules, Limits(max_states=options.max_states)).check(deals)
+    agents = _make_agents(options.agents, rules, options.threads)
     return Run(rules, deals, agents, options, out, shlex.join(["python", "evaluate.py", *arguments]))
 
 
@@ -117,22 +137,27 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--deals", default="test:0-999", help=f"{', '.join(SPLITS)}, validation:0-99, or 123,456-460")
     parser.add_argument("--seed", type=int, default=0, help="of the agents' random numbers")
     parser.add_argument("--out", type=Path, help="folder for records and summary (default: a new one in results/)")
+    parser.add_argument("--overwrite", action="store_true", help="replace records and summary of an earlier run there")
     parser.add_argument("--actions", action="store_true", help="keep every game's actions in the records")
     parser.add_argument("--no-bound", action="store_true", help="leave the solver's bound out")
     parser.add_argument("--max-states", type=int, default=MAX_STATES, help="solver: states searched for one answer")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that search for bounds")
     parser.add_argument("--bounds", type=Path, default=default_folder(), help="folder that keeps bounds between runs")
     parser.add_argument("--batch-size", type=int, default=BATCH_SIZE, help="games played side by side")
+    parser.add_argument(
+        "--threads", type=int, default=1,
+        help="torch threads of trained agents; more than one can be far slower, above all on cores that are shared",
+    )  # fmt: skip
     parser.add_argument("--max-steps", type=int, default=MAX_STEPS, help="a longer game is stopped, and not won")
     return parser
 
 
-def _make_agents(specs: Sequence[str], rules: Rules) -> dict[str, Agent]:
+def _make_agents(specs: Sequence[str], rules: Rules, threads: int) -> dict[str, Agent]:
     """Agents by what the table calls them: their names, or what was asked for where two have the same name."""
     if len(set(specs)) < len(specs):
         twice = next(spec for spec in specs if list(specs).count(spec) > 1)
         raise PyramidError(f"--agents: expected different agents, got {twice} twice")
-    made = [make_agent(spec, rules) for spec in specs]
+    made = [make_agent(spec, rules, threads=threads) for spec in specs]
     names = [agent.name for agent in made]
     return {
         name if names.count(name) == 1 else spec: agent for spec, name, agent in zip(specs, names, made, strict=True)
@@ -153,7 +178,8 @@ def play_and_report(run: Run) -> int:
         _play(run, records)
         bounds = _bounds(run, records)
     except KeyboardInterrupt:
-        print("interrupted: what is finished is kept", file=sys.stderr)
+        kept = "what is finished is kept" if records else "no agent has finished, nothing is kept"
+        print(f"interrupted: {kept}", file=sys.stderr)
         code = INTERRUPTED
     if records:
         _report(run, records, bounds, complete=code == 0)
@@ -204,8 +230,8 @@ def _rows(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound
 
 
 def _write(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], *, complete: bool) -> None:
-    write_records(run.out / "records.csv", [record for games in records.values() for record in games])
-    write_summary(run.out / "summary.json", rows, {**run.describe(), "complete": complete})
+    write_records(run.out / RECORDS_FILE, [record for games in records.values() for record in games])
+    write_summary(run.out / SUMMARY_FILE, rows, {**run.describe(), "complete": complete})
 
 
 def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound] | None, *, complete: bool) -> None:
@@ -216,4 +242,6 @@ def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBou
 
 
 if __name__ == "__main__":
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main())

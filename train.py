@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the imports ends the process, without a traceback
 
 from agents.config import load_config
-from agents.training import TrainingResult, resume, train
 from pyramid_env.errors import PyramidError
+
+if TYPE_CHECKING:
+    from agents.training import TrainingResult
 
 BAD_CALL: Final = 2
 INTERRUPTED: Final = 130
@@ -46,16 +53,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"train.py: error: {error}", file=sys.stderr)
         return BAD_CALL
     except KeyboardInterrupt:
-        print("train.py: stopped at once; the latest checkpoint is what there is", file=sys.stderr)
+        print("train.py: stopped at once; --resume goes on from the latest checkpoint, if any", file=sys.stderr)
         return INTERRUPTED
     if not result.finished:
         return INTERRUPTED
-    print(f"done: {result.steps:,} steps, {result.steps_per_second:,.0f} a second in this call")
-    print(f"measure it with: python evaluate.py --agents random greedy {result.run} --deals test:0-999")
+    rate = f", {result.steps_per_second:,.0f} a second in this call" if result.steps_per_second else ""
+    print(f"done: {result.steps:,} steps{rate}")
+    print(f"measure it with: {_measure(result)}")
     return 0
 
 
+def _measure(result: TrainingResult) -> str:
+    """The command that compares the finished run with untrained agents."""
+    call = ["--agents", "random", "greedy", str(result.run), "--rules", result.rules, "--deals", "test:0-999"]
+    return shlex.join(["python", "evaluate.py", *call])
+
+
 def _work(options: argparse.Namespace) -> TrainingResult:
+    # Here, because the processes that search for bounds import this file anew and have no use for torch.
+    from agents.training import resume, train
+
     # The bar belongs to a terminal; where lines go to a file they stay plain.
     progress = sys.stdout.isatty()
     if options.resume is not None:
@@ -70,4 +87,6 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main())

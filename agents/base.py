@@ -117,7 +117,7 @@ def agent_names() -> tuple[str, ...]:
     return tuple(Registry.makers)
 
 
-def make_agent(spec: str, rules: Rules | str = "pyramid") -> Agent:
+def make_agent(spec: str, rules: Rules | str = "pyramid", *, threads: int | None = None) -> Agent:
     """An agent from its name or from a path.
 
     Args:
@@ -125,6 +125,7 @@ def make_agent(spec: str, rules: Rules | str = "pyramid") -> Agent:
             win), a run folder of train.py, or a checkpoint file; ``"runs/x:sampled"`` draws actions from the policy
             instead of taking the likeliest.
         rules: the rules it is to play; a trained agent of other rules is refused.
+        threads: torch threads, for the whole process, set when a trained agent is loaded; None leaves them as they are.
 
     Raises:
         AgentError: unknown name and no such path (the nearest name is named), or a checkpoint that does not fit.
@@ -140,7 +141,7 @@ def make_agent(spec: str, rules: Rules | str = "pyramid") -> Agent:
     else:
         option = ""
     if path.exists():
-        return _load(path, chosen, option)
+        return _load(path, chosen, option, threads)
     close = difflib.get_close_matches(name, agent_names(), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise AgentError(
@@ -149,9 +150,11 @@ def make_agent(spec: str, rules: Rules | str = "pyramid") -> Agent:
     )
 
 
-def _load(path: Path, rules: Rules, option: str) -> Agent:
+def _load(path: Path, rules: Rules, option: str, threads: int | None) -> Agent:
     """A trained agent; only here torch is imported, so untrained agents do without the training extra."""
     try:
+        import torch
+
         from agents.sb3 import load_agent
     except ModuleNotFoundError as error:
         raise AgentError(
@@ -159,4 +162,6 @@ def _load(path: Path, rules: Rules, option: str) -> Agent:
         ) from None
     if option not in ("", "sampled"):
         raise AgentError(f"{path}: expected no option or 'sampled', got {option!r}")
+    if threads is not None:
+        torch.set_num_threads(threads)
     return load_agent(path, rules, deterministic=option != "sampled")

@@ -8,10 +8,10 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.evaluation import GameRecord, progress_bar, replace_file
+from agents.evaluation import GameRecord, check_folder, progress_bar, replace_file
 from pyramid_env.deal import Deal
 from pyramid_env.errors import PyramidError
 from pyramid_env.rules import Rules
@@ -132,7 +132,9 @@ def _search(deals: Sequence[int], rules: Rules, limits: Limits, workers: int) ->
         min(workers, len(deals)), mp_context=multiprocessing.get_context("spawn"), initializer=_end_on_interrupt
     )
     try:
-        for found in as_completed([pool.submit(one, deal) for deal in deals]):
+        with _interrupts_held():
+            answers = [pool.submit(one, deal) for deal in deals]  # this is what starts the workers
+        for found in as_completed(answers):
             yield found.result()
     except BrokenProcessPool:
         raise PyramidError(
@@ -143,9 +145,27 @@ def _search(deals: Sequence[int], rules: Rules, limits: Limits, workers: int) ->
         pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C waits: here until the block ends, and in processes started meanwhile until they are ready for it.
+
+    A worker gets the signal mask of its parent. Without this, one that is still importing would print a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _end_on_interrupt() -> None:
     """Ctrl-C ends a worker at once, even within a kernel; what it was searching for is lost, no more."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 # ---- what games prove ------------------------------------------------------------------------------------------------
@@ -204,6 +224,13 @@ class BoundStore:
             raise PyramidError(
                 f"{self.path}: cannot read the stored bounds: {error}; delete the file to search anew"
             ) from None
+
+    def check(self, deals: NDArray[np.int64]) -> None:
+        """Raise now what would stop a search for these deals: a file that cannot be read, a folder that cannot be
+        written to though bounds are missing."""
+        known = self.read()
+        if any(deal not in known for deal in deals.tolist()):
+            check_folder(self.path.parent, "bounds")
 
     def write(self, bounds: dict[int, DealBound]) -> None:
         """Store bounds, together with those that another run has stored meanwhile."""

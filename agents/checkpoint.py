@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from agents.base import AgentError
@@ -89,7 +89,8 @@ def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        save_file(tensors, temporary, metadata={_HEADER: json.dumps(header)})
+        # Not save_file: it makes files that only their owner can read, whatever the umask.
+        temporary.write_bytes(save(tensors, metadata={_HEADER: json.dumps(header)}))
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -317,6 +317,17 @@ def replace_file(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def check_folder(folder: Path, what: str) -> None:
+    """Raise PyramidError unless files can be written to the folder, or it can be made; nothing is made here."""
+    there = next((path for path in (folder, *folder.parents) if path.exists()), Path())
+    if not there.is_dir():
+        raise PyramidError(f"{what}: expected a folder or a path for a new one, got {folder}; {there} is a file")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PyramidError(
+            f"{what}: expected a folder that can be written to, got {folder}; no right to write in {there}"
+        )
+
+
 def progress_bar(shown: bool) -> Progress:
     """A progress bar on stderr; nothing where stderr is no terminal."""
     console = Console(stderr=True)

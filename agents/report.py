@@ -216,7 +216,8 @@ def footnotes(rows: Sequence[Row], rules: Rules, *, unproven: int) -> list[str]:
     """What the columns mean, and what a reader must know of these rows."""
     notes = ["95 %: intervals, Wilson's for wins, Student's t for means."]
     if any(row.match_total for row in rows):
-        notes.append(f"match: mean total of {rules.match_games} consecutive deals; at par: matches of zero or more.")
+        at_par = "; at par: matches of zero or more" if any(row.matches_at_par for row in rows) else ""
+        notes.append(f"match: mean total of {rules.match_games} consecutive deals{at_par}.")
     if any(row.regret for row in rows):
         lowest = _floor(rules)
         notes += [

@@ -1,9 +1,20 @@
-"""stable-baselines3: the native vector environment as a VecEnv, and a trained MaskablePPO policy as an Agent."""
+"""stable-baselines3: the native vector environment as a VecEnv, and a trained MaskablePPO policy as an Agent.
+
+How to train with it, outside of train.py::
+
+    from sb3_contrib import MaskablePPO
+    from agents.networks import MaskedTokenPolicy
+    from agents.sb3 import PyramidVecEnv
+
+    env = PyramidVecEnv("mini", num_envs=64, flat=True)
+    model = MaskablePPO(MaskedTokenPolicy, env, n_steps=32, batch_size=512)
+    model.learn(10_000)
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +29,9 @@ from stable_baselines3.common.vec_env import VecEnv
 from agents.base import Agent, Observations, checked_masks
 from agents.checkpoint import Checkpoint, CheckpointError, check_rules, checkpoint_path, load_checkpoint
 from agents.networks import MaskedTokenPolicy, token_counts
-from pyramid_env.env import END_FACTS
+from pyramid_env.deal import Deal
+from pyramid_env.env import END_FACTS, START_OPTIONS
+from pyramid_env.errors import PyramidError
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.reward import RewardScheme
@@ -36,8 +49,7 @@ def flat_space(rules: Rules, level: str) -> spaces.Box:
 class PyramidVecEnv(VecEnv):
     """Many games for stable-baselines3, in one process and one array, with masks::
 
-        env = PyramidVecEnv("pyramid", num_envs=256)
-        model = MaskablePPO("MultiInputPolicy", env)
+        model = MaskablePPO(MaskedTokenPolicy, PyramidVecEnv("mini", num_envs=64, flat=True), n_steps=32)
 
     SB3 refuses what ``gymnasium.make_vec`` returns; this hands the same native environment over. Actions,
     observations, rewards and masks are whole arrays, never gathered game by game. Finished games start anew at once
@@ -115,6 +127,36 @@ class PyramidVecEnv(VecEnv):
         self._returns[:] = 0.0
         self._lengths[:] = 0
         return self._observations()
+
+    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
+        """Options of the next reset, and of that alone.
+
+        Args:
+            options: those of ``PyramidVectorEnv.reset``, or a list of what each game is to start from:
+                ``{"deal": ...}`` or ``{"cards": ...}`` for every game, or ``{"game": ...}`` for every game.
+
+        Raises:
+            PyramidError: a list that does not name a start for each game.
+        """
+        super().set_options(self._merged(options) if isinstance(options, (list, tuple)) else options)
+
+    def _merged(self, options: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """One dict for all games from one dict a game."""
+        if len(options) != self.num_envs:
+            raise PyramidError(f"set_options: expected {self.num_envs} dicts, one a game, got {len(options)}")
+        if not any(options):
+            return {}
+        for b, given in enumerate(options):
+            if len(given) != 1 or not set(given) <= set(START_OPTIONS):
+                got = ", ".join(given) or "nothing"
+                raise PyramidError(f"set_options: expected one of {', '.join(START_OPTIONS)} for game {b}, got {got}")
+        games = [given["game"] for given in options if "game" in given]
+        if not games:
+            deals = [given["deal"] if "deal" in given else Deal.parse(given["cards"], self.rules) for given in options]
+            return {"deals": deals}
+        if len(games) < len(options):
+            raise PyramidError(f"set_options: expected a game for all or for none, got {len(games)} of {len(options)}")
+        return {"games": games}
 
     def step_async(self, actions: NDArray[Any]) -> None:
         """Take note of the actions (B,)."""

@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import platform
+import shlex
 import signal
 import sys
 import threading
@@ -108,13 +109,15 @@ class TrainingResult:
 
     Attributes:
         run: the run folder.
+        rules: what is played, as text.
         steps: environment steps trained for in all.
         finished: all of them done; false: stopped before, ``resume`` goes on.
         evaluations: of this call.
-        steps_per_second: of this call, evaluation included.
+        steps_per_second: of this call, evaluation included; 0 if there was nothing left to learn.
     """
 
     run: Path
+    rules: str
     steps: int
     finished: bool
     evaluations: tuple[Evaluation, ...]
@@ -148,7 +151,7 @@ def train(config: Config, run: Path, *, say: Say = lambda line: None, progress: 
 
 
 def resume(run: Path, *, say: Say = lambda line: None, progress: bool = False) -> TrainingResult:
-    """Go on with a run from its latest checkpoint to the total of its config.
+    """Go on with a run from its latest checkpoint, or from the start if it has none, to the total of its config.
 
     Games start anew and random numbers are drawn from the seed and the steps done, so going on twice from the same
     checkpoint gives the same result, though not the one of an uninterrupted run.
@@ -161,11 +164,7 @@ def resume(run: Path, *, say: Say = lambda line: None, progress: bool = False) -
         raise TrainingError(f"{run}: expected a run folder of train.py, found no {CONFIG_FILE} there")
     config = load_config(run / CONFIG_FILE)
     latest = run / "checkpoints" / f"latest{SUFFIX}"
-    if not latest.is_file():
-        raise TrainingError(
-            f"{run}: stopped before its first checkpoint, so there is nothing to go on from; start a new run"
-        )
-    return _Trainer(config, run, say, progress, latest).work()
+    return _Trainer(config, run, say, progress, latest if latest.is_file() else None).work()
 
 
 # ---- the parts of a run ----------------------------------------------------------------------------------------------
@@ -227,7 +226,8 @@ class _Trainer:
         self.env: Final = make_env(config.env, config.game)
         seed = config.seed if not done else int(np.random.SeedSequence([config.seed, done]).generate_state(1)[0])
         self.model: Final = make_model(config, self.env, seed)
-        self.best: Evaluation | None = None
+        self.best: Evaluation | None = self._best_so_far(start)
+        self.measured_at = self._trim_evaluations(done)
         self.deals: Final = parse_deals(config.evaluation.deals)
         self.bounds: list[DealBound] | None = None
         self.evaluations: Final[list[Evaluation]] = []
@@ -248,38 +248,72 @@ class _Trainer:
         unpack_optimizer(self.policy.optimizer, start.optimizer)
         self.model.num_timesteps = int(start.progress["steps"])
         self.model._n_updates = int(start.progress["updates"])
-        best = start.progress.get("best")
-        self.best = None if best is None else Evaluation(**best)
+
+    def _best_so_far(self, start: Checkpoint | None) -> Evaluation | None:
+        """The best evaluation of the run. ``best`` is written at once and ``latest`` seldom, so after a kill ``best``
+        may hold a better one than ``latest`` knows of."""
+        best = self._checkpoint("best")
+        found = [start, load_checkpoint(best) if best.is_file() else None]
+        known = [Evaluation(**each.progress["best"]) for each in found if each and each.progress.get("best")]
+        return max(known, key=lambda evaluation: evaluation.rank(self.config.evaluation.best_by), default=None)
+
+    def _trim_evaluations(self, done: int) -> int:
+        """Drop the evaluations after step ``done``, which a kill has parted from their weights, and a line that it cut
+        off; returns the steps of the last one kept, -1 if there is none."""
+        path = self.run / EVALUATIONS_FILE
+        if not path.is_file():
+            return -1
+        text, kept, last = path.read_text(encoding="utf-8"), "", -1
+        for number, line in enumerate(text.splitlines(keepends=True), 1):
+            try:
+                steps = int(json.loads(line)["steps"]) if line.endswith("\n") else done + 1
+            except (ValueError, TypeError, KeyError):
+                raise TrainingError(f"{path}, line {number}: expected an evaluation, got {line.strip()!r}") from None
+            if steps <= done:
+                kept, last = kept + line, steps
+        if kept != text:
+            replace_file(path, kept)
+        return last
 
     def work(self) -> TrainingResult:
         """Learn until the config's total, or until stopped."""
         total, done = self.config.total_steps, self.model.num_timesteps
+        began = time.perf_counter()
+        if done >= total and self.measured_at == done:
+            self.say(f"{self.run}: this run is finished, there is nothing left to do")
+            return self._result(done, began)
         self.say(
             f"{self.config.game}: {total:,} steps{f', {done:,} of them done' if done else ''}, "
             f"{self.env.num_envs} games side by side; measured on {len(self.deals)} deals; run folder {self.run}"
         )
-        self._find_bounds()
+        try:
+            self._find_bounds()
+        except KeyboardInterrupt:
+            self._say_stopped(" while searching for bounds")
+            return self._result(done, began, finished=False)
         began = time.perf_counter()
         if done < total:
             self._learn(total, done)
-        finished = self.model.num_timesteps >= total
-        if finished and (not self.evaluations or self.evaluations[-1].steps < self.model.num_timesteps):
-            self.evaluate()
         self.save("latest")
-        self.env.close()
-        seconds = max(time.perf_counter() - began, 1e-9)
+        finished = self.model.num_timesteps >= total
+        if finished and self.measured_at < self.model.num_timesteps:
+            self.evaluate()
+            self.save("latest")
         if not finished:
-            self.say(
-                f"stopped at {self.model.num_timesteps:,} of {total:,} steps; "
-                f"go on with: python train.py --resume {self.run}"
-            )
-        return TrainingResult(
-            self.run,
-            self.model.num_timesteps,
-            finished,
-            tuple(self.evaluations),
-            (self.model.num_timesteps - done) / seconds,
-        )
+            self._say_stopped("")
+        return self._result(done, began, finished=finished)
+
+    def _result(self, done: int, began: float, *, finished: bool = True) -> TrainingResult:
+        """What this call came to, which began with ``done`` steps at the time ``began``; nothing is played after it."""
+        self.env.close()
+        steps = self.model.num_timesteps
+        rate = (steps - done) / max(time.perf_counter() - began, 1e-9)
+        return TrainingResult(self.run, str(self.config.game), steps, finished, tuple(self.evaluations), rate)
+
+    def _say_stopped(self, where: str) -> None:
+        command = shlex.join(["python", "train.py", "--resume", str(self.run)])
+        steps, total = self.model.num_timesteps, self.config.total_steps
+        self.say(f"stopped at {steps:,} of {total:,} steps{where}; go on with: {command}")
 
     def _learn(self, total: int, done: int) -> None:
         self.model.set_logger(configure_logger(str(self.run / "tensorboard"), ["tensorboard"]))
@@ -296,7 +330,7 @@ class _Trainer:
             finally:
                 callback.bar.stop()
                 self.model.logger.close()
-            if stop.is_set() and self.model.num_timesteps > callback.learned:
+            if callback.cut_off:
                 self.model.num_timesteps = callback.learned  # steps that were played but not learned from do not count
 
     def _find_bounds(self) -> None:
@@ -336,6 +370,7 @@ class _Trainer:
 
     def _keep(self, found: Evaluation) -> None:
         self.evaluations.append(found)
+        self.measured_at = found.steps
         with (self.run / EVALUATIONS_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(found)) + "\n")
         best_by = self.config.evaluation.best_by
@@ -405,8 +440,10 @@ class _Watch(BaseCallback):
         self.stop: Final = stop
         self.total: Final = total
         self.learned = trainer.model.num_timesteps
+        self.cut_off = False  # did a stop end a rollout halfway?
         every = trainer.config.evaluation.every_steps
-        self.next_evaluation = self.learned if every else total + 1
+        measured = trainer.measured_at == self.learned
+        self.next_evaluation = self.learned + every * measured if every else total + 1
         self.next_checkpoint = self.learned + trainer.config.checkpoint_steps
         self.scores: list[float] = []
         self.bar: Final = progress_bar(trainer.progress)
@@ -436,7 +473,8 @@ class _Watch(BaseCallback):
     def _on_step(self) -> bool:
         self.scores += [info["score"] for info in self.locals["infos"] if info]
         self.bar.advance(self.task, self.trainer.env.num_envs)
-        return not self.stop.is_set()
+        self.cut_off = self.stop.is_set()
+        return not self.cut_off
 
     def _on_rollout_end(self) -> None:
         if self.scores:

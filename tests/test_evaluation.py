@@ -8,6 +8,9 @@ import dataclasses
 import io
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -381,6 +384,15 @@ def test_matches_are_totals_of_consecutive_deals() -> None:
     assert row.matches_at_par.value == (0.5, 0.5)
     assert {"match", "at par %"} <= set(table_cells([row])[0])
     assert agent_row(_GAMES[:1], rules).match_total is None
+    assert "at par" in "\n".join(footnotes([row], rules, unproven=0))
+
+
+def test_the_footnotes_explain_no_column_that_is_not_shown() -> None:
+    rules = read_rules("mini:match_games=2,scoring=msc")
+    row = agent_row(_GAMES, rules)
+    assert "match" in table_cells([row])[0]
+    assert "at par %" not in table_cells([row])[0]
+    assert "at par" not in "\n".join(footnotes([row], rules, unproven=0))
 
 
 def test_bounds_of_other_deals_are_refused() -> None:
@@ -458,6 +470,9 @@ def test_evaluate_prints_a_table_and_writes_records_and_summary(
         (["--agents", "greedy", "--seed", "-1"], "--seed: expected 0 or more, got -1"),
         (["--agents", "greedy", "--batch-size", "0"], "--batch-size: expected 1 or more"),
         (["--agents", "greedy", "--batch-size", "many"], "invalid int value: 'many'"),
+        (["--agents", "greedy", "--threads", "0"], "--threads: expected 1 or more, got 0"),
+        (["--agents", "greedy", "--bounds", __file__], "bounds: expected a folder or a path for a new one"),
+        (["--agents", "greedy", "--out", f"{__file__}/out"], "--out: expected a folder or a path for a new one"),
         (["--agents", "greedy", "--bond"], "--bond"),
         ([], "--agents"),
     ],
@@ -493,6 +508,78 @@ def test_ctrl_c_leaves_the_records_of_finished_agents(
     assert {record.agent for record in read_records(tmp_path / "records.csv")} == {"random"}
     assert not json.loads((tmp_path / "summary.json").read_text())["complete"]
     assert "random" in capsys.readouterr().out
+
+
+def test_ctrl_c_during_the_first_agent_keeps_nothing_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object, **options: object) -> list[GameRecord]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "evaluate_agent", interrupted)
+    call = ["--agents", "greedy", "--rules", "mini", "--deals", "test:0-9", "--out", str(tmp_path / "out")]
+    assert evaluate.main(call) == evaluate.INTERRUPTED
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "interrupted: no agent has finished, nothing is kept\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_while_the_call_is_checked_shows_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object, **options: object) -> Agent:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "make_agent", interrupted)
+    assert evaluate.main(["--agents", "greedy", "--no-bound"]) == evaluate.INTERRUPTED
+    assert capsys.readouterr().err == "evaluate.py: interrupted\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("script", ["evaluate.py", "train.py"])
+def test_ctrl_c_during_the_imports_shows_no_traceback(script: str) -> None:
+    """The interrupt comes when the import of pyramid_env begins."""
+    code = (
+        "import importlib.abc, os, runpy, signal, sys\n"
+        "class Interrupting(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'pyramid_env': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        f"runpy.run_path({script!r}, run_name='__main__')\n"
+    )
+    root = Path(evaluate.__file__).parent
+    ended = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert ended.returncode == -signal.SIGINT
+    assert ended.stderr == ""
+
+
+def test_an_earlier_runs_files_are_not_replaced_unless_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["--rules", "mini", "--deals", "test:0-4", "--no-bound", "--out", str(tmp_path)]
+    assert evaluate.main(["--agents", "random", *call]) == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    capsys.readouterr()
+    assert evaluate.main(["--agents", "greedy", *call]) == evaluate.BAD_CALL
+    said = f"--out: {tmp_path} holds records.csv and summary.json of an earlier run; --overwrite replaces them"
+    assert capsys.readouterr().err == f"evaluate.py: error: {said}\n"
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert evaluate.main(["--agents", "greedy", *call, "--overwrite"]) == 0
+    assert {record.agent for record in read_records(tmp_path / "records.csv")} == {"greedy"}
+
+
+def test_damaged_bounds_are_found_before_any_game_is_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluate, "evaluate_agent", lambda *args, **options: pytest.fail("a game was played"))
+    store = BoundStore(tmp_path / "bounds", MINI, LIMITS)
+    store.path.parent.mkdir()
+    store.path.write_text("damaged")
+    call = ["--agents", "greedy", "--rules", "mini", "--out", str(tmp_path / "out"), "--bounds", str(store.path.parent)]
+    assert evaluate.main(call) == evaluate.BAD_CALL
+    assert "cannot read the stored bounds" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_records_open_with_the_csv_module_alone(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """VecEnv adapter, masked token policy, trained policies as agents: what other kits got wrong does not happen here."""
 
 import math
+import os
+import textwrap
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecMonitor
 
+import agents.sb3
+import evaluate
 import pyramid_env as pe
 from agents import make_agent
 from agents.checkpoint import (
@@ -185,6 +189,51 @@ def test_the_documented_call_trains(policy):
     model = MaskablePPO(policy, VecMonitor(env), n_steps=8, batch_size=16, n_epochs=1, seed=0, device="cpu")
     model.learn(64)
     assert model.num_timesteps == 64
+
+
+def test_the_example_of_the_docstring_runs():
+    example = textwrap.dedent(agents.sb3.__doc__.partition("::\n")[2])
+    assert "MaskablePPO(MaskedTokenPolicy, env" in example
+    names = {}
+    exec(example.replace("10_000", "2_000"), names)
+    assert names["model"].num_timesteps >= 2_000
+
+
+def test_options_given_game_by_game_reach_each_game():
+    """Once the first game's options were taken for all."""
+    env = PyramidVecEnv("mini", 3)
+    env.set_options([{"deal": 5}, {"deal": pe.Deal.number(6, MINI)}, {"cards": str(pe.Deal.number(7, MINI))}])
+    env.reset()
+    assert [env.envs.deal(i).cards for i in range(3)] == [pe.Deal.number(n, MINI).cards for n in (5, 6, 7)]
+    games = [pe.Game(number, "mini") for number in (1, 2, 3)]
+    games[1].play("draw")
+    env.set_options([{"game": game} for game in games])
+    env.reset()
+    assert [env.envs.game(i).position for i in range(3)] == [game.position for game in games]
+    env.set_options({"deal": 4})
+    env.reset()
+    assert env.envs.numbers.tolist() == [4, 4, 4]
+    env.set_options({"deals": [4, 5, 6]})
+    env.reset()
+    assert env.envs.numbers.tolist() == [4, 5, 6]
+    env.set_options([{}, {}, {}])
+    env.reset()
+    assert (env.envs.numbers >= 1_000_000).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([{"deal": 1}], "expected 2 dicts, one a game, got 1"),
+        ([{"deal": 1}, {}], "for game 1, got nothing"),
+        ([{"deal": 1, "cards": ""}, {"deal": 1}], "for game 0, got deal, cards"),
+        ([{"deals": [1, 2]}, {"deals": [3, 4]}], "for game 0, got deals"),
+        ([{"deal": 1}, {"game": pe.Game(1, "mini")}], "a game for all or for none, got 1 of 2"),
+    ],
+)
+def test_options_that_do_not_say_where_each_game_starts_are_refused(options, words):
+    with pytest.raises(pe.errors.PyramidError, match=words):
+        PyramidVecEnv("mini", 2).set_options(options)
 
 
 # ---- network and distribution ----------------------------------------------------------------------------------------
@@ -403,6 +452,35 @@ def test_a_checkpoint_plays_as_its_policy(tmp_path):
         expected = Sb3Agent(policy, MINI, "memory").act(observations, masks, np.random.default_rng(0))
         assert np.array_equal(agent.act(observations, masks, np.random.default_rng(0)), expected)
     assert list(tmp_path.iterdir()) == [tmp_path / "a.safetensors"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes")
+@pytest.mark.parametrize("umask", [0o022, 0o027])
+def test_a_checkpoint_can_be_read_by_those_who_can_read_other_files(tmp_path, umask):
+    """Once only its owner could."""
+    before = os.umask(umask)
+    try:
+        save_checkpoint(checkpoint_of(small_policy()), tmp_path / "a.safetensors")
+        (tmp_path / "other").touch()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_only_a_caller_who_asks_gets_other_torch_threads(tmp_path):
+    save_checkpoint(checkpoint_of(small_policy()), tmp_path / "a.safetensors")
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        make_agent(str(tmp_path / "a.safetensors"), MINI)
+        assert torch.get_num_threads() == 2
+        make_agent(str(tmp_path / "a.safetensors"), MINI, threads=1)
+        assert torch.get_num_threads() == 1
+        torch.set_num_threads(2)
+        evaluate.check_call(["--agents", str(tmp_path / "a.safetensors"), "--rules", "mini", "--no-bound"])
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_symptom_a_model_saved_elsewhere_does_not_load(tmp_path):

@@ -1,7 +1,9 @@
 """Training runs: same seed same result, nothing overwritten, stopped and continued, and something is learned."""
 
+import dataclasses
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,13 +14,23 @@ import numpy as np
 import pytest
 import torch
 
+import evaluate as evaluate_script
 import pyramid_env as pe
 import train as train_script
 from agents import make_agent
-from agents.checkpoint import load_checkpoint
+from agents.checkpoint import load_checkpoint, save_checkpoint
 from agents.config import load_config, make_config
 from agents.evaluation import evaluate_agent
-from agents.training import TrainingError, _Trainer, make_env, make_model, resume, stop_on_signal, train
+from agents.training import (
+    EVALUATIONS_FILE,
+    TrainingError,
+    _Trainer,
+    make_env,
+    make_model,
+    resume,
+    stop_on_signal,
+    train,
+)
 
 TINY = {
     "rules": "mini",
@@ -46,6 +58,10 @@ def tiny(*overrides):
 
 def weights(run, name="latest"):
     return load_checkpoint(run / "checkpoints" / f"{name}.safetensors").policy
+
+
+def evaluated(run):
+    return [json.loads(line)["steps"] for line in (run / EVALUATIONS_FILE).read_text().splitlines()]
 
 
 def same(first, second):
@@ -179,19 +195,150 @@ def test_going_on_takes_up_optimiser_counters_and_learning_rate(tmp_path, monkey
     assert rates[-1] == pytest.approx(start * 0.1)
 
 
-def test_going_on_with_a_finished_run_changes_nothing(tmp_path):
+def test_going_on_with_a_finished_run_says_so_and_touches_nothing(tmp_path, capsys):
+    run = tmp_path / "run"
+    train(tiny(), run)
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in run.rglob("*") if path.is_file()}
+    assert train_script.main(["--resume", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "this run is finished" in out
+    assert "done: 256 steps\n" in out  # no "0 a second"
+    after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in run.rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_a_stop_during_the_very_last_update_counts_all_that_was_learned(tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    run.mkdir()
+    trainer = _Trainer(tiny(), run, lambda line: None, False)
+    learn = trainer.model.train
+
+    def stopped_in_the_last():
+        learn()
+        if trainer.model.num_timesteps == 256:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(trainer.model, "train", stopped_in_the_last)
+    result = trainer.work()
+    assert result.finished
+    assert load_checkpoint(run / "checkpoints" / "latest.safetensors").progress["steps"] == 256
+    assert evaluated(run) == [0, 128, 256]
+
+
+def test_an_interrupt_in_the_last_evaluation_loses_nothing_learned(tmp_path, monkeypatch):
+    run = tmp_path / "run"
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_Trainer, "evaluate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(tiny("evaluation.every_steps=0"), run)
+    monkeypatch.undo()
+    learned = weights(run)
+    assert resume(run).finished
+    assert evaluated(run) == [256]
+    assert same(learned, weights(run))
+
+
+def killed(run, monkeypatch, at):
+    """A run killed after its evaluation at step ``at``, before the next write of latest."""
+
+    class Killed(BaseException):
+        pass
+
+    keep = _Trainer._keep
+
+    def dies(self, found):
+        keep(self, found)
+        if found.steps == at:
+            raise Killed
+
+    monkeypatch.setattr(_Trainer, "_keep", dies)
+    with pytest.raises(Killed):
+        train(tiny("evaluation.every_steps=64"), run)
+    monkeypatch.undo()
+
+
+def test_after_a_kill_a_better_best_is_not_overwritten(tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    killed(run, monkeypatch, at=192)  # latest is of step 128
+    best = run / "checkpoints" / "best.safetensors"
+    good = load_checkpoint(best)
+    unbeaten = {**good.progress["best"], "steps": 192, "win_rate": 1.0}
+    save_checkpoint(dataclasses.replace(good, progress={**good.progress, "best": unbeaten}), best)
+    before = best.read_bytes()
+    resume(run)
+    assert best.read_bytes() == before
+    latest = load_checkpoint(run / "checkpoints" / "latest.safetensors")
+    assert latest.progress["best"] == unbeaten
+
+
+def test_after_a_kill_the_evaluations_do_not_go_back_in_steps(tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    killed(run, monkeypatch, at=192)
+    assert evaluated(run) == [0, 64, 128, 192]
+    with (run / EVALUATIONS_FILE).open("a") as file:
+        file.write('{"steps": 2')  # cut off by the kill
+    resume(run)
+    assert evaluated(run) == [0, 64, 128, 192, 256]
+
+
+def test_a_damaged_line_of_evaluations_is_named(tmp_path):
     train(tiny(), tmp_path / "run")
-    before = weights(tmp_path / "run")
-    assert resume(tmp_path / "run").finished
-    assert same(before, weights(tmp_path / "run"))
+    path = tmp_path / "run" / EVALUATIONS_FILE
+    path.write_text("nonsense\n" + path.read_text())
+    with pytest.raises(TrainingError, match=r"evaluations.jsonl, line 1: expected an evaluation, got 'nonsense'"):
+        resume(tmp_path / "run")
+
+
+def test_ctrl_c_during_the_bounds_is_one_line_and_resume_starts_from_the_beginning(tmp_path, capsys, monkeypatch):
+    run = tmp_path / "my run"
+
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agents.training.find_bounds", interrupted)
+    config = written(tmp_path, "evaluation.bound=true")
+    assert train_script.main(["--config", str(config), "--run", str(run)]) == 130
+    out, err = capsys.readouterr()
+    command = f"python train.py --resume '{run}'"
+    assert out.splitlines()[1:] == [f"stopped at 0 of 256 steps while searching for bounds; go on with: {command}"]
+    assert err == ""
+    monkeypatch.undo()
+    assert resume(run).steps == 256
+    fresh = train(tiny(), tmp_path / "fresh")
+    assert same(weights(run), weights(fresh.run))
+
+
+def test_ctrl_c_while_workers_start_shows_no_traceback(tmp_path, pytestconfig):
+    config = written(tmp_path, "rules=pyramid", "evaluation.bound=true", "evaluation.deals=validation:0-299")
+    process = subprocess.Popen(
+        [sys.executable, "train.py", "--config", str(config), "--run", str(tmp_path / "run")],
+        cwd=pytestconfig.rootpath,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert "measured on" in process.stdout.readline()
+    time.sleep(0.3)  # the workers have been started, and import
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "while searching for bounds; go on with: python train.py --resume" in out
+    assert err == ""
+
+
+def test_the_script_does_without_torch_until_it_trains(pytestconfig):
+    """The workers that search for bounds import the script anew."""
+    code = "import sys, train; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=pytestconfig.rootpath).returncode == 0
 
 
 def test_what_cannot_go_on_is_refused(tmp_path):
     with pytest.raises(TrainingError, match=r"expected a run folder of train\.py, found no config\.yaml there"):
         resume(tmp_path / "nothing")
-    (tmp_path / "config.yaml").write_text(tiny().to_yaml())
-    with pytest.raises(TrainingError, match="stopped before its first checkpoint"):
-        resume(tmp_path)
 
 
 def test_signals_stop_softly_once_and_hard_twice():
@@ -282,9 +429,20 @@ def test_the_script_trains_and_says_how_to_measure(tmp_path, capsys):
     assert train_script.main(["--config", str(config), "--run", str(run), "total_steps=128", "seed=3"]) == 0
     out, err = capsys.readouterr()
     assert "128 steps" in out
-    assert f"python evaluate.py --agents random greedy {run}" in out
+    assert f"python evaluate.py --agents random greedy {run} --rules mini" in out
     assert err == ""  # no bar where there is no terminal
     assert load_config(run / "config.yaml").seed == 3
+
+
+def test_the_command_to_measure_a_run_of_other_rules_works(tmp_path, capsys):
+    config, run = written(tmp_path, "rules=mini:passes=1,stock_top=true"), tmp_path / "my run"
+    assert train_script.main(["--config", str(config), "--run", str(run), "total_steps=64"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("measure it with: ")]
+    words = shlex.split(line.removeprefix("measure it with: "))
+    assert words[:2] == ["python", "evaluate.py"]
+    call = evaluate_script.check_call([*words[2:], "--no-bound"])
+    assert call.rules == pe.rules("mini:passes=1,stock_top=true")
+    assert list(call.agents) == ["random", "greedy", str(run)]
 
 
 @pytest.mark.parametrize(
