@@ -479,7 +479,7 @@ def score(table: Table, ranks: NDArray[np.int8], pyramid: int, stock: int, clear
     return 1 if is_won(table, pyramid, stock) else 0
 
 
-# ---- batches: position rows (B, 5), ranks (B, cards), masks (B, A), facts (B, 9) -------------------------------------
+# ---- one game of a batch: position row (5,), ranks (cards,), mask (A,), facts (9,); the loops are in stepping.py ------
 
 
 @kernel
@@ -511,14 +511,6 @@ def write_mask(
 
 
 @kernel
-def write_masks(table: Table, ranks: NDArray[np.int8], states: NDArray[np.int64], out_masks: NDArray[np.int8]) -> None:
-    """Write the masks (B, A) of many positions."""
-    scratch = np.empty(MAX_MOVES, np.int64)
-    for b in range(states.shape[0]):
-        write_mask(table, ranks[b], states[b], out_masks[b], scratch)
-
-
-@kernel
 def step(table: Table, state: NDArray[np.int64], action: int) -> None:
     """Apply a legal action to one position row, in place."""
     after = apply(table, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED], action)
@@ -540,55 +532,6 @@ def write_facts(
     out_facts[OVER] = legal == 0
     out_facts[PASS_NUMBER] = state[PASS]
     out_facts[CLEARED_IN] = cleared
-
-
-@kernel
-def step_batch(
-    table: Table,
-    ranks: NDArray[np.int8],
-    states: NDArray[np.int64],
-    actions: NDArray[np.int64],
-    masks: NDArray[np.int8],
-    out_facts: NDArray[np.int32],
-    out_illegal: NDArray[np.bool_],
-) -> int:
-    """One step of many games: positions, masks and facts are brought up to date in place.
-
-    ``masks`` must be those of ``states``. An action outside 0..A-1 or masked changes nothing and is flagged in
-    ``out_illegal``; -1 means no action, which is not flagged. Returns the number of illegal actions.
-    """
-    scratch = np.empty(MAX_MOVES, np.int64)
-    illegal = 0
-    for b in range(states.shape[0]):
-        action = actions[b]
-        out_illegal[b] = False
-        if action == -1:
-            continue
-        if action < 0 or action >= table.actions or not masks[b, action]:
-            out_illegal[b] = True
-            illegal += 1
-            continue
-        step(table, states[b], action)
-        legal = write_mask(table, ranks[b], states[b], masks[b], scratch)
-        write_facts(table, ranks[b], states[b], legal, out_facts[b])
-    return illegal
-
-
-@kernel
-def look_batch(
-    table: Table,
-    ranks: NDArray[np.int8],
-    states: NDArray[np.int64],
-    which: NDArray[np.bool_],
-    out_masks: NDArray[np.int8],
-    out_facts: NDArray[np.int32],
-) -> None:
-    """Write masks and facts of the games marked in ``which`` (B,) without moving: after a reset."""
-    scratch = np.empty(MAX_MOVES, np.int64)
-    for b in range(states.shape[0]):
-        if which[b]:
-            legal = write_mask(table, ranks[b], states[b], out_masks[b], scratch)
-            write_facts(table, ranks[b], states[b], legal, out_facts[b])
 
 
 def start_state(rules: Rules) -> NDArray[np.int64]:

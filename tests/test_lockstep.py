@@ -11,6 +11,8 @@ import pyramid_env as pe
 from pyramid_env import kernels
 from pyramid_env.errors import RulesError
 from pyramid_env.moves import move_table
+from pyramid_env.observation import layout
+from pyramid_env.stepping import observe_games, packed, play_games
 
 GAMES = 200
 MOST_MOVES = 300
@@ -130,13 +132,14 @@ def play_in_lockstep(rules: pe.Rules, games: int, rng: np.random.Generator) -> N
     ranks = rng.permuted(np.tile(np.array(one_deck, np.int8), (games, 1)), axis=1)
     references = [Reference(rules, deal.tolist()) for deal in ranks]
 
-    table = kernels.table(rules)
     states = np.empty((games, kernels.STATE_COLUMNS), np.int64)
     masks = np.empty((games, len(moves)), np.int8)
     facts = np.empty((games, kernels.FACT_COLUMNS), np.int32)
     illegal = np.empty(games, np.bool_)
-    kernels.start(table, states)
-    kernels.look_batch(table, ranks, states, np.ones(games, np.bool_), masks, facts)
+    rows = np.empty((games, layout(rules, "memory").size), np.int8)
+    tables = packed(rules, "memory")
+    kernels.start(kernels.table(rules), states)
+    observe_games(*tables, ranks, states, np.arange(games), masks, facts, rows)
 
     actions = np.empty(games, np.int64)
     legal = [reference.legal_moves() for reference in references]
@@ -151,7 +154,7 @@ def play_in_lockstep(rules: pe.Rules, games: int, rng: np.random.Generator) -> N
                 actions[b] = action_of[move]
         if not (actions >= 0).any():
             break
-        assert kernels.step_batch(table, ranks, states, actions, masks, facts, illegal) == 0
+        assert play_games(*tables, ranks, states, actions, actions < 0, masks, facts, rows, illegal) == 0
         compare(references, legal, action_of, ranks, states, masks, facts)
 
 
