@@ -479,7 +479,7 @@ def score(table: Table, ranks: NDArray[np.int8], pyramid: int, stock: int, clear
     return 1 if is_won(table, pyramid, stock) else 0
 
 
-# ---- one game of a batch: position row (5,), ranks (cards,), mask (A,), facts (9,); the loops are in stepping.py ------
+# ---- one game of a batch: position row (5,), ranks (cards,), mask (A,), facts (9,); the loops are in stepping.py -----
 
 
 @kernel
