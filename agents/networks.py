@@ -94,7 +94,7 @@ class TokenTable(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """(B, width) sums of the rows of (B, F) tokens."""
-        sums: Tensor = _RowSum.apply(tokens, self.weight)  # type: ignore[no-untyped-call]
+        sums: Tensor = _RowSum.apply(tokens, self.weight)  # type: ignore[no-untyped-call]  # untyped in torch
         return sums
 
 
@@ -195,7 +195,7 @@ class MaskedDistribution(MaskableCategoricalDistribution):
         return every.index_put((rows, self._actions[rows, slots]), self._compact[rows, slots])
 
     @property
-    def distribution(self) -> MaskableCategorical:  # type: ignore[override]
+    def distribution(self) -> MaskableCategorical:  # type: ignore[override]  # a plain attribute in the base
         """The same as sb3-contrib's own object, for callers that look inside; built anew on each access."""
         return MaskableCategorical(logits=self._logits, masks=self._masks, validate_args=False)
 

@@ -418,7 +418,7 @@ class _Trainer:
     def _with_evidence(self, error: NonFiniteError) -> TrainingError:
         steps = self.model.num_timesteps
         path = self.run / f"nonfinite_{steps}.npz"
-        np.savez_compressed(path, **error.batch)  # type: ignore[arg-type]
+        np.savez_compressed(path, **error.batch)  # type: ignore[arg-type]  # stubs take names for flags
         latest = self._checkpoint("latest")
         back = f"; the latest good checkpoint is {latest}" if latest.is_file() else ""
         return TrainingError(

@@ -239,12 +239,12 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         return tuple(render_position(self.rules, self.deal(i), self.states[i], mode) for i in games)
 
     @property  # type: ignore[misc]  # no setter: there are B generators
-    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]  # one a game
         """The generators that each game's deals come from, as SyncVectorEnv gives them; they run a few deals ahead."""
         return tuple(self._streams.generator(i) for i in range(self.num_envs))
 
     @property
-    def np_random_seed(self) -> tuple[int | None, ...]:  # type: ignore[override]
+    def np_random_seed(self) -> tuple[int | None, ...]:  # type: ignore[override]  # one a game
         """The seed of each game's generator; None where it came from the system's entropy."""
         return tuple(self._streams.seeds)
 
