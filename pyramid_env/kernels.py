@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
+from pyramid_env.bits import count_bits, lowest_bit
 from pyramid_env.geometry import geometry
 from pyramid_env.moves import Kind, move_table
 from pyramid_env.rules import LAST_COUNTED_PASS, MSC_REMOVAL, MSC_ROWS, PAR_BONUS, SCORINGS, Rules
@@ -137,32 +138,6 @@ def table(rules: Rules) -> Table:
         tops_action=tops_action,
         moves=rows_of_moves,
     )
-
-
-# ---- bits ------------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def count_bits(bits: int) -> int:
-    """Number of bits set."""
-    count = 0
-    while bits:
-        bits &= bits - 1
-        count += 1
-    return count
-
-
-@kernel
-def lowest_bit(bits: int) -> int:
-    """Index of the lowest bit set; ``bits`` must not be zero."""
-    index = 0
-    while not bits & 0xFF:
-        bits >>= 8
-        index += 8
-    while not bits & 1:
-        bits >>= 1
-        index += 1
-    return index
 
 
 # ---- zones -----------------------------------------------------------------------------------------------------------

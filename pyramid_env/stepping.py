@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env._numba import kernel
+from pyramid_env._numba import allocating_kernel, kernel
 from pyramid_env.kernels import MAX_MOVES, Table, step, table, write_facts, write_mask
 from pyramid_env.observation import Offsets, encode, layout
 from pyramid_env.rules import Rules
@@ -79,7 +79,7 @@ def _unpack(
     return full, at
 
 
-@kernel
+@allocating_kernel
 def observe_games(
     numbers: NDArray[np.int64],
     first_action: NDArray[np.int64],
@@ -104,7 +104,7 @@ def observe_games(
         encode(full, at, ranks[b], states[b], out_rows[b])
 
 
-@kernel
+@allocating_kernel
 def play_games(
     numbers: NDArray[np.int64],
     first_action: NDArray[np.int64],

@@ -18,8 +18,9 @@ from pyramid_env.moves import move_table
 from pyramid_env.rules import PAR_BONUS, PRESETS, Rules
 from pyramid_env.solver import Objective, Solution, SolverError, Status, solve, solve_many, solve_position
 from pyramid_env.solver.expand import CHILD_COLUMNS, MOST_CHILDREN, MOST_REMOVALS, expand_single, expand_walk
-from pyramid_env.solver.positions import Position, waiting
-from pyramid_env.solver.problem import STEPS, build_problem
+from pyramid_env.solver.positions import waiting
+from pyramid_env.solver.problem import STEPS, last_pass, problem_of
+from pyramid_env.solver.run import Workspace
 
 RANDOM_GAMES = 60
 MANY_RANDOM_GAMES = 1500
@@ -330,7 +331,7 @@ def test_many_deals_come_back_in_order() -> None:
     solutions = solve_many(numbers, "microsoft", "steps", progress=lambda done, total: told.append((done, total)))
     single = [solve(pe.Deal.number(number, "microsoft"), "microsoft", "steps") for number in numbers]
     assert [(s.value, s.moves) for s in solutions] == [(s.value, s.moves) for s in single]
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert told[-1] == (4, 4)
 
 
 def test_workers_give_the_same_answers() -> None:
@@ -388,27 +389,32 @@ def test_direct_generation_equals_the_walk_through_the_kernels() -> None:
     actions = np.empty(MOST_REMOVALS, np.int64)
     names = ["pyramid", "one_pass", "till_dawn", "pysol", "overlap", "double_pyramid", "classic:end_on_exhausted=true"]
     names += ["microsoft:pair_waste_two=true,end_on_exhausted=true", "solitaire13:end_on_exhausted=true"]
+    checked = 0
     for name in names:
         rules = pe.rules(name)
         for _ in range(40):
             ranks = pe.Deal.random(rng, rules).ranks
             state = random_play(rules, ranks, rng, 80)
-            problem = build_problem(rules, ranks, state, STEPS, rules.passes or 5)
-            at = Position(*(int(state[column]) for column in (PYRAMID, STOCK, CURSOR, PASS)))
-            if at.pyramid == 0 and rules.goal == "pyramid":
-                continue
-            shape = int(np.flatnonzero(problem.shapes.masks == at.pyramid)[0])
-            count = expand_single(problem, int(problem.shapes.exposed[shape]), at, direct)
+            problem, workspace = problem_of(rules, STEPS), Workspace(rules)
+            workspace.take(problem, ranks, state, last_pass(rules))
+            pyramid, stock, cursor, pass_number = (int(state[column]) for column in (PYRAMID, STOCK, CURSOR, PASS))
+            shape = int(np.flatnonzero(problem.shapes.masks == pyramid)[0])
+            if pyramid == 0 and rules.goal == "pyramid" or workspace.instance.closed[shape] != shape:
+                continue  # over, or a king of the pyramid would leave first
+            at = (shape, stock, cursor, pass_number)
+            count = expand_single(problem, workspace.instance, *at, direct)
             mine = {tuple(map(int, row)) for row in direct[:count]}
-            count = expand_walk(problem, at, actions, walked)
+            count = expand_walk(problem, workspace.instance, *at, actions, walked)
             theirs = {tuple(map(int, row)) for row in walked[:count]}
-            assert mine <= theirs, f"{rules} {at}"
-            for pyramid, stock, cursor, pass_number, cost in theirs:
+            assert {row[:5] for row in mine} <= {row[:5] for row in theirs}, f"{rules} {state}"
+            for row in theirs:
                 assert any(
-                    (p, s) == (pyramid, stock)
-                    and 0 <= waiting(problem.table, s, c, n, cursor, pass_number) <= cost - steps
-                    for p, s, c, n, steps in mine
-                ), f"{rules} {at}"
+                    row[:2] == other[:2]
+                    and 0 <= waiting(problem.table, row[1], *other[2:4], *row[2:4]) <= row[4] - other[4]
+                    for other in mine
+                ), f"{rules} {state}"
+            checked += 1
+    assert checked > 200
 
 
 def test_the_pass_of_the_clear_of_a_cleared_game_stays() -> None:

@@ -13,9 +13,9 @@ from pyramid_env.deal import Deal
 from pyramid_env.kernels import CLEARED, PASS, STATE_COLUMNS
 from pyramid_env.moves import Move, move_table
 from pyramid_env.positions import read_deal
-from pyramid_env.rules import LAST_COUNTED_PASS, PRESETS, Rules
+from pyramid_env.rules import PRESETS, Rules
 from pyramid_env.rules import rules as read_rules
-from pyramid_env.solver.problem import CLEAR, SCORE, STEPS, WIN, build_problem
+from pyramid_env.solver.problem import CLEAR, SCORE, STEPS, WIN
 from pyramid_env.solver.result import (
     DEFAULT_MAX_BYTES,
     Limits,
@@ -25,7 +25,7 @@ from pyramid_env.solver.result import (
     Status,
     read_objective,
 )
-from pyramid_env.solver.run import Budget, Outcome, grown, new_memory, run_search
+from pyramid_env.solver.run import Budget, Outcome, workspace
 
 
 @runtime_checkable
@@ -126,8 +126,7 @@ def _warm_up() -> None:
     """Compile the kernels, or load them, before the first clock starts."""
     chosen = PRESETS["mini"]
     ranks, state = Deal.number(0, chosen).ranks, kernels.start_state(chosen)
-    run_search(build_problem(chosen, ranks, state, SCORE, 1), state, Budget(Limits()))
-    grown(new_memory(build_problem(chosen, ranks, state, WIN, 1), state), DEFAULT_MAX_BYTES)
+    workspace(chosen).ask(SCORE, ranks, state, Budget(Limits()))
 
 
 def _search(
@@ -139,9 +138,7 @@ def _search(
     pass_limit: int | None = None,
 ) -> Outcome:
     """One search; ``pass_limit`` None: all passes of the rules."""
-    if pass_limit is None:
-        pass_limit = LAST_COUNTED_PASS + 1 if rules.passes is None else rules.passes
-    return run_search(build_problem(rules, ranks, state, question, pass_limit), state, budget)
+    return workspace(rules).ask(question, ranks, state, budget, pass_limit)
 
 
 def _win(rules: Rules, ranks: NDArray[np.int8], state: NDArray[np.int64], budget: Budget) -> Solution:

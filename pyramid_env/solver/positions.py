@@ -1,9 +1,9 @@
 """Positions: what the search has seen, in two flat tables, and which of two positions makes the other needless.
 
-A key is (pyramid, stock cards left and, where it counts, the pass of the clear). The positions of one key differ in
-their time, (pass, cursor), and in the steps they took. Waiting is always possible, so a position dominates another of
-its key if drawing alone leads from it there at no more cost. With one card a draw that is every later time; otherwise
-the cards between must come out even.
+A key is (shape of the pyramid, stock cards left and, where it counts, the pass of the clear). The positions of one key
+differ in their time, (pass, cursor), and in the steps they took. Waiting is always possible, so a position dominates
+another of its key if drawing alone leads from it there at no more cost. With one card a draw that is every later time;
+otherwise the cards between must come out even.
 """
 
 from __future__ import annotations
@@ -14,40 +14,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
-from pyramid_env.kernels import Table, count_bits
+from pyramid_env.bits import count_bits, highest_bit, lowest_bit
+from pyramid_env.kernels import Table
 from pyramid_env.rules import LAST_COUNTED_PASS
-
-
-class Position(NamedTuple):
-    """A position without the pass of the clear; numbers as in the rules' kernels."""
-
-    pyramid: int
-    stock: int
-    cursor: int
-    pass_number: int
-
 
 NODE: Final = np.dtype(
     [
-        ("pyramid", np.int64),
         ("stock", np.int64),
-        ("shape", np.int32),
-        ("cost", np.int32),  # steps so far; 0 where steps are not asked for
         ("parent", np.int32),  # the position it came from, -1 for the root
         ("chain", np.int32),  # the next position of the same key, -1 = none
         ("queue", np.int32),  # the next position of the same bucket, -1 = none
+        ("shape", np.int16),
+        ("cost", np.int16),  # steps so far; 0 where steps are not asked for
         ("cursor", np.int8),
         ("pass_number", np.int8),
-        ("cleared", np.int8),
+        ("cleared", np.int8),  # pass of the clear, 0 where it does not count
         ("dead", np.int8),  # dominated since it was stored: not to be expanded
+        ("first", np.int8),  # stock cards that left last, -1 = none
+        ("second", np.int8),
     ],
     align=True,
 )
 Nodes = NDArray[Any]  # (capacity,) of NODE
 
+COUNT: Final = 0  # positions stored
+BUCKET: Final = 1  # no bucket below this one holds a position
+BEST: Final = 2  # the position that reaches the value, -1 = none
+VALUE: Final = 3  # the best score reached
+TOP: Final = 4  # no line scores more
+SLOTS: Final = 5  # slots in use, a power of two
+ROOM: Final = 6  # positions that may be stored
+FULL: Final = 7  # 1: a position found no room
+EXPANDED: Final = 8  # positions expanded
+BUCKETS: Final = 9  # buckets in use
+FOUND: Final = 10  # 1: the root has not been visited
+CLEARED_IN: Final = 11  # the pass in which the pyramid was cleared before the root, 0 = not
+PROGRESS_COLUMNS: Final = 12
+
+
+class Memory(NamedTuple):
+    """The tables that a search writes into, used again for the next one."""
+
+    nodes: Nodes  # (capacity,) positions
+    slots: NDArray[np.int32]  # (H,) where each key's chain begins, -1 = free; a power of two
+    heads: NDArray[np.int32]  # (buckets,) the newest position of each bucket, -1 = none
+    progress: NDArray[np.int64]  # (PROGRESS_COLUMNS,)
+    children: NDArray[np.int64]  # (MOST_CHILDREN, CHILD_COLUMNS) scratch space
+    actions: NDArray[np.int64]  # (MOST_REMOVALS,) scratch space
+
+
 _SATURATED: Final = LAST_COUNTED_PASS
-_SCATTER_1: Final = -7046029254386353131  # odd constants that spread masks over slots
+_SCATTER_1: Final = -7046029254386353131  # odd constants that spread keys over slots
 _SCATTER_2: Final = -4417276706812531889
+_FEWEST_SLOTS: Final = 1 << 12
 
 
 @kernel
@@ -57,49 +76,66 @@ def below(k: int) -> int:
 
 
 @kernel
-def index_of(bit: int) -> int:
-    """Index of the one bit that is set."""
-    return count_bits(bit - 1)
-
-
-@kernel
-def highest_bit(bits: int) -> int:
-    """Index of the highest bit set, -1 for none; ``bits`` must not be negative."""
-    for shift in (1, 2, 4, 8, 16, 32):
-        bits |= bits >> shift
-    return count_bits(bits) - 1
+def top_below(stock: int, cursor: int) -> int:
+    """Index of the last stock card left before the cursor, -1 for none: the top of a single waste pile."""
+    return highest_bit(stock & below(cursor))
 
 
 @kernel
 def next_left(stock: int, start: int, size: int) -> int:
     """Index of the first stock card left at or after ``start``, ``size`` if there is none."""
     ahead = stock & ~below(start)
-    return index_of(ahead & -ahead) if ahead else size
+    return lowest_bit(ahead) if ahead else size
 
 
 @kernel
-def slot_of(nodes: Nodes, index: NDArray[np.int32], pyramid: int, stock: int, cleared: int) -> int:
-    """The slot of ``index`` where the key's chain begins, or the free slot (-1) where it would."""
-    last = index.size - 1
-    mixed = (pyramid * _SCATTER_1) ^ ((stock + cleared) * _SCATTER_2)
-    mixed ^= mixed >> 29
-    at = ((mixed * _SCATTER_1) >> 24) & last
-    while index[at] >= 0:
-        node = nodes[index[at]]
-        if node.stock == stock and node.pyramid == pyramid and node.cleared == cleared:
+def slot_of(nodes: Nodes, slots: NDArray[np.int32], used: int, shape: int, stock: int, cleared: int) -> int:
+    """The slot, of the first ``used``, where the key's chain begins, or the free slot (-1) where it would."""
+    mixed = (stock * _SCATTER_1) ^ ((shape + (cleared << 20)) * _SCATTER_2)
+    mixed ^= mixed >> 32
+    at = ((mixed * _SCATTER_1) >> 24) & (used - 1)
+    while slots[at] >= 0:
+        node = nodes[slots[at]]
+        if node.stock == stock and node.shape == shape and node.cleared == cleared:
             break
-        at = (at + 1) & last
+        at = (at + 1) & (used - 1)
     return at
 
 
 @kernel
-def rehash(nodes: Nodes, index: NDArray[np.int32], out_index: NDArray[np.int32]) -> None:
-    """Enter all chains of ``index`` into a larger, empty (-1) one."""
-    for old in range(index.size):
-        head = index[old]
-        if head >= 0:
-            node = nodes[head]
-            out_index[slot_of(nodes, out_index, node.pyramid, node.stock, node.cleared)] = head
+def clear_memory(memory: Memory, buckets: int) -> None:
+    """Forget all positions."""
+    progress = memory.progress
+    progress[COUNT] = 0
+    progress[BUCKET] = buckets
+    progress[BUCKETS] = buckets
+    progress[BEST] = -1
+    progress[VALUE] = -1
+    progress[FULL] = 0
+    progress[EXPANDED] = 0
+    progress[SLOTS] = min(_FEWEST_SLOTS, memory.slots.size)
+    memory.slots[: progress[SLOTS]] = -1
+    memory.heads[:buckets] = -1
+
+
+@kernel
+def spread(memory: Memory) -> None:
+    """Put as many slots in use as the positions need, twice their number, and enter all positions anew.
+
+    In the order of their making: of a key's positions the newest is where its chain begins.
+    """
+    nodes, slots, progress = memory.nodes, memory.slots, memory.progress
+    used = progress[SLOTS]
+    while used < 2 * (progress[COUNT] + 1) and used < slots.size:
+        used *= 2
+    if used == progress[SLOTS]:
+        return
+    used = min(2 * used, slots.size)
+    progress[SLOTS] = used
+    slots[:used] = -1
+    for at in range(progress[COUNT]):
+        node = nodes[at]
+        slots[slot_of(nodes, slots, used, node.shape, node.stock, node.cleared)] = at
 
 
 @kernel

@@ -5,52 +5,114 @@ each pair of ranks (ace and queen, two and jack, ...) can give on the way to the
 card that finds no partner in the pyramid must find one in the stock. A position none of whose vectors leaves a demand
 that its stock can meet is dead: no clear from there, whatever the order.
 
-Vectors are packed, five bits a rank pair: four for the number (two decks have eight cards of a rank) and one as guard
-for the comparison; the sum of the numbers stands above them, from bit 32.
+Counts are packed, five bits a rank from the ace up to the last below the king: four for the number (two decks have
+eight cards of a rank) and one as guard for comparisons. A vector holds its number of pairs for either rank of a pair.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env._numba import kernel
-from pyramid_env.kernels import Table, lowest_bit
+from pyramid_env._numba import inlined_kernel, kernel
+from pyramid_env.bits import count_bits
+from pyramid_env.kernels import STOCK
+from pyramid_env.solver.problem import (
+    FREE_KINGS,
+    KINGS,
+    LATE_FROM,
+    OTHERS,
+    PASS_LIMIT,
+    ROOT_SHAPE,
+    ROOT_STOCK,
+    SCORE,
+    STEPS,
+    UNPLACED_KINGS,
+    WIDEST,
+    Instance,
+    Problem,
+)
 from pyramid_env.solver.shapes import Shapes, shape_of
 
 FIELD: Final = 5
-RANK_PAIRS: Final = 6
-GUARDS: Final = sum(16 << (FIELD * pair) for pair in range(RANK_PAIRS))
-SUM_SHIFT: Final = 32
-_ONE_MORE: Final = 1 << SUM_SHIFT
-_WIDEST: Final = 256
-"""Vectors kept for one shape (a dozen is usual); where there are more, their elementwise maximum stands for all of
-them, which forbids less and is never wrong."""
-
-
-class Relaxation(NamedTuple):
-    """The tables of one deal, by shape."""
-
-    first: NDArray[np.int64]  # (N,) where a shape's vectors begin
-    size: NDArray[np.int64]  # (N,) how many they are
-    vectors: NDArray[np.int64]  # (V,) packed maximal vectors
-    low: NDArray[np.int64]  # (N,) packed number of pyramid cards of the lower rank of each pair
-    high: NDArray[np.int64]  # (N,) the same for the higher rank
-    closed: NDArray[np.int64]  # (N,) the shape after all kings that can leave have left
+NUMBER: Final = 15
+ONES: Final = sum(1 << (FIELD * f) for f in range(12))
+GUARDS: Final = 16 * ONES
+NEVER_LATE: Final = 1 << 20
 
 
 @kernel
-def rank_pair(rank: int, king: int) -> int:
-    """The number of the rank's pair, from 0; meaningless for kings."""
-    return min(rank, king - rank) - 1
+def one_of(rank: int) -> int:
+    """The packed count of one card of a rank below the king's."""
+    return 1 << (FIELD * (rank - 1))
+
+
+@kernel
+def count_of(packed: int, rank: int) -> int:
+    """The number for a rank."""
+    return (packed >> (FIELD * (rank - 1))) & NUMBER
+
+
+@kernel
+def excess(packed: int, other: int) -> int:
+    """By how much each number exceeds the other's, 0 where it does not."""
+    difference = (packed | GUARDS) - other
+    over = difference & GUARDS
+    return difference & (over - (over >> (FIELD - 1)))
 
 
 @kernel
 def covers_vector(vector: int, other: int) -> bool:
     """Is every number of ``vector`` at least that of ``other``?"""
-    return ((vector | GUARDS) - (other & 0xFFFFFFFF)) & GUARDS == GUARDS
+    return ((vector | GUARDS) - other) & GUARDS == GUARDS
+
+
+@kernel
+def total(packed: int) -> int:
+    """The sum of all numbers."""
+    result = 0
+    while packed:
+        result += packed & NUMBER
+        packed >>= FIELD
+    return result
+
+
+@inlined_kernel
+def partners(instance: Instance, stock: int) -> int:
+    """Packed: for each rank, the number of stock cards that make a pair with it."""
+    king = instance.of_rank.size - 1
+    packed = 0
+    for rank in range(1, king):
+        packed |= count_bits(stock & instance.of_rank[king - rank]) << (FIELD * (rank - 1))
+    return packed
+
+
+@inlined_kernel
+def can_meet(instance: Instance, shape: int, supply: int) -> bool:
+    """False: the pyramid can't be cleared from here, whatever the order of the stock. ``supply`` as of ``partners``."""
+    need = excess(instance.counts[shape], supply)
+    if need == 0:
+        return True
+    for at in range(instance.first[shape], instance.first[shape] + instance.size[shape]):
+        if covers_vector(instance.vectors[at], need):
+            return True
+    return False
+
+
+@inlined_kernel
+def most_inner(instance: Instance, shape: int, supply: int) -> int:
+    """The most pairs inside the pyramid on a relaxed way to the clear, -1 if there is no such way."""
+    need = excess(instance.counts[shape], supply)
+    most = -1
+    for at in range(instance.first[shape], instance.first[shape] + instance.size[shape]):
+        if covers_vector(instance.vectors[at], need):
+            most = max(most, total(instance.vectors[at]) // 2)
+    return most
+
+
+# ---- the tables ------------------------------------------------------------------------------------------------------
 
 
 @kernel
@@ -72,21 +134,16 @@ def _keep(found: NDArray[np.int64], count: int, vector: int) -> int:
 @kernel
 def _join(vector: int, other: int) -> int:
     """The elementwise maximum of two vectors."""
-    joined = 0
-    total = 0
-    for pair in range(RANK_PAIRS):
-        number = max((vector >> (FIELD * pair)) & 15, (other >> (FIELD * pair)) & 15)
-        joined |= number << (FIELD * pair)
-        total += number
-    return joined | (total << SUM_SHIFT)
+    return other + excess(vector, other)
 
 
 @kernel
-def _collect(tables: Relaxation, shape: int, more: int, found: NDArray[np.int64], count: int) -> int:
-    """Add all vectors of a smaller shape, each raised by ``more``."""
-    for at in range(tables.first[shape], tables.first[shape] + tables.size[shape]):
-        count = _keep(found, count, tables.vectors[at] + more)
-        if count > _WIDEST:
+def _collect(instance: Instance, shape: int, more: int, count: int) -> int:
+    """Add all vectors of a smaller shape, each raised by ``more``, to the set found so far."""
+    found = instance.found
+    for at in range(instance.first[shape], instance.first[shape] + instance.size[shape]):
+        count = _keep(found, count, instance.vectors[at] + more)
+        if count > WIDEST:
             for other in range(1, count):
                 found[0] = _join(found[0], found[other])
             count = 1
@@ -94,73 +151,101 @@ def _collect(tables: Relaxation, shape: int, more: int, found: NDArray[np.int64]
 
 
 @kernel
-def relax(table: Table, shapes: Shapes, ranks: NDArray[np.int8], out: Relaxation) -> int:
-    """Fill the tables of one deal; returns the number of vectors, or -1 if ``out.vectors`` is too small."""
-    king = table.ranks
-    found = np.empty(_WIDEST + 2, np.int64)
-    used = 0
-    for shape in range(shapes.masks.size - 1, -1, -1):
-        mask, exposed = shapes.masks[shape], shapes.exposed[shape]
-        out.first[shape] = used
-        out.closed[shape] = shape
-        count = 0
-        if mask == 0:
-            found[0] = 0
-            count = 1
-            out.low[shape] = 0
-            out.high[shape] = 0
-        left = exposed
-        while left:
-            bit = left & -left
-            left ^= bit
-            i = lowest_bit(bit)
-            rank = int(ranks[i])
-            without = shape_of(shapes.masks, shapes.slots, mask ^ bit)
-            if rank == king:  # leaves at once: nothing else needs looking at
-                out.closed[shape] = out.closed[without]
-                out.low[shape] = out.low[without]
-                out.high[shape] = out.high[without]
-                count = _collect(out, without, 0, found, 0)
+def _count_ranks(shapes: Shapes, instance: Instance, root: int) -> None:
+    """Fill in ``closed`` and ``counts`` for the root's shape and those within it."""
+    king = instance.of_rank.size - 1
+    ranks, closed, counts = instance.ranks, instance.closed, instance.counts
+    root_mask = shapes.masks[root]
+    for s in range(shapes.masks.size - 1, root - 1, -1):
+        if shapes.masks[s] & ~root_mask:
+            continue
+        closed[s] = s
+        counts[s] = 0
+        for way in range(shapes.first_single[s], shapes.first_single[s + 1]):
+            rank, smaller = ranks[shapes.single_place[way]], shapes.single_next[way]
+            if rank == king:
+                closed[s] = closed[smaller]
+                counts[s] = counts[smaller]
                 break
-            pair = rank_pair(rank, king)
-            one = 1 << (FIELD * pair)
-            out.low[shape] = out.low[without] + (one if rank == pair + 1 else 0)
-            out.high[shape] = out.high[without] + (0 if rank == pair + 1 else one)
-            count = _collect(out, without, 0, found, count)
-            others = left
-            if table.overlap:
-                others |= _alone_under(table, mask, bit)
-            while others:
-                other = others & -others
-                others ^= other
-                if rank + ranks[lowest_bit(other)] == king:
-                    smaller = shape_of(shapes.masks, shapes.slots, mask ^ bit ^ other)
-                    count = _collect(out, smaller, one + _ONE_MORE, found, count)
-        if used + count > out.vectors.size:
-            return -1
-        for at in range(count):
-            out.vectors[used + at] = found[at]
-        out.size[shape] = count
-        used += count
-    return used
+            counts[s] = counts[smaller] + one_of(rank)
 
 
 @kernel
-def _alone_under(table: Table, pyramid: int, cover: int) -> int:
-    """Bits of the places whose only cover left is the exposed card ``cover`` (one bit): the overlap rule's partners."""
-    places = 0
-    for i in range(table.places):
-        if (pyramid >> i) & 1 and table.covers[i] & pyramid == cover:
-            places |= 1 << i
-    return places
+def relax(problem: Problem, instance: Instance) -> bool:
+    """Fill in the vectors of the root's shape and those within it; False if there is too little room for them."""
+    shapes, king = problem.shapes, problem.table.ranks
+    ranks, closed = instance.ranks, instance.closed
+    first, size, vectors, found = instance.first, instance.size, instance.vectors, instance.found
+    root = instance.facts[ROOT_SHAPE]
+    root_mask, last = shapes.masks[root], shapes.masks.size - 1
+    used = 0
+    for s in range(last, root - 1, -1):
+        if shapes.masks[s] & ~root_mask:
+            continue
+        if closed[s] != s:
+            first[s], size[s] = first[closed[s]], size[closed[s]]
+            continue
+        count = 0
+        if s == last:
+            found[0] = 0
+            count = 1
+        begun = -1  # sets that begin at the same place are the same
+        inherited = s != last
+        for way in range(shapes.first_single[s], shapes.first_single[s + 1]):
+            smaller = shapes.single_next[way]
+            if first[smaller] != begun:
+                inherited = inherited and begun < 0
+                begun = first[smaller]
+                count = _collect(instance, smaller, 0, count)
+        for way in range(shapes.first_pair[s], shapes.first_pair[s + 1]):
+            rank = ranks[shapes.pair_low[way]]
+            if rank + ranks[shapes.pair_high[way]] == king:
+                count = _collect(instance, shapes.pair_next[way], one_of(rank) | one_of(king - rank), count)
+                inherited = False
+        if problem.table.overlap:
+            inherited = False
+            for way in range(shapes.first_overlap[s], shapes.first_overlap[s + 1]):
+                rank = ranks[shapes.overlap_place[way]]
+                if rank + ranks[shapes.overlap_cover[way]] == king:
+                    count = _collect(instance, shapes.overlap_next[way], one_of(rank) | one_of(king - rank), count)
+        if inherited:
+            first[s], size[s] = begun, count
+            continue
+        if used + count > vectors.size:
+            return False
+        first[s], size[s] = used, count
+        for at in range(count):
+            vectors[used + at] = found[at]
+        used += count
+    return True
 
 
-def build_relaxation(table: Table, shapes: Shapes, ranks: NDArray[np.int8]) -> Relaxation:
-    """The tables of a deal."""
-    count = shapes.masks.size
-    room = 8 * count
-    while True:
-        out = Relaxation(*(np.empty(n, np.int64) for n in (count, count, room, count, count, count)))
-        if relax(table, shapes, ranks, out) >= 0:
-            return out
-        room *= 2
+@kernel
+def prepare(
+    problem: Problem, instance: Instance, ranks: NDArray[np.int8], state: NDArray[np.int64], pass_limit: int
+) -> bool:
+    """Take up a position of a deal: all tables but ``late``; False if there is too little room for the vectors."""
+    table, facts, of_rank = problem.table, instance.facts, instance.of_rank
+    king, places = table.ranks, table.places
+    of_rank[:] = 0
+    kings = 0
+    for c in range(ranks.size):
+        instance.ranks[c] = ranks[c]
+        kings += ranks[c] == king
+        if c >= places:
+            of_rank[ranks[c]] |= 1 << (c - places)
+    facts[KINGS] = kings
+    facts[OTHERS] = ranks.size - kings
+    facts[PASS_LIMIT] = pass_limit
+    facts[LATE_FROM] = NEVER_LATE
+    # A free king costs nothing only where time is not counted in steps and drawing the last card does not end the game.
+    free = problem.single and not table.end_on_exhausted and problem.question != STEPS
+    facts[FREE_KINGS] = of_rank[king] if free else 0
+    # Those ahead leave in passing, whatever happens, and so need no place in a position, unless each card counts.
+    ahead = (state[STOCK] >> state[2]) << state[2]
+    facts[UNPLACED_KINGS] = facts[FREE_KINGS] & ahead if problem.question != SCORE else 0
+    facts[ROOT_STOCK] = state[STOCK] & ~facts[UNPLACED_KINGS]
+    root = shape_of(problem.shapes.masks, problem.shapes.slots, state[0])
+    facts[ROOT_SHAPE] = root
+    _count_ranks(problem.shapes, instance, root)
+    return relax(problem, instance)

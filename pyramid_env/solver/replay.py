@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,79 +21,123 @@ from pyramid_env.kernels import (
     step,
 )
 from pyramid_env.moves import Kind
-from pyramid_env.solver.expand import MOST_REMOVALS
-from pyramid_env.solver.positions import Nodes
-from pyramid_env.solver.problem import Problem
+from pyramid_env.solver.positions import BEST, Memory
+from pyramid_env.solver.problem import FREE_KINGS, SCORE, UNPLACED_KINGS, Instance, Problem
 
 _PLACE_KING: Final = int(Kind.PLACE_KING)
 _WASTE_KING: Final = int(Kind.WASTE_KING)
 _STOCK_KING: Final = int(Kind.STOCK_KING)
 
 
-def line_to(nodes: Nodes, best: int) -> Nodes:
-    """The positions from the root to ``best``, the root first."""
-    at, line = best, []
-    while at >= 0:
-        line.append(at)
-        at = int(nodes[at]["parent"])
-    return nodes[line[::-1]]
-
-
 @kernel
-def replay(problem: Problem, line: Nodes, state: NDArray[np.int64], out_actions: NDArray[np.int64]) -> int:
-    """Write the actions that lead from ``state`` along the line, and leave ``state`` at its end.
+def replay(
+    problem: Problem, instance: Instance, memory: Memory, state: NDArray[np.int64], out_actions: NDArray[np.int64]
+) -> int:
+    """Write the actions that lead from ``state`` to the best position, and leave ``state`` there.
 
-    Returns their number, -1 if the line is none.
+    Returns their number: 0 if nothing was found, -1 if the line is none or does not fit.
 
     Each removal is made at the first moment at which its cards can leave; where several cards are drawn at once that
     moment must also leave cursor and pass as the line has them.
     """
-    table = problem.table
-    actions = np.empty(MOST_REMOVALS, np.int64)
+    nodes = memory.nodes
+    best = memory.progress[BEST]
     count = 0
-    for at in range(line.size):
-        target = line[at]
-        to_pyramid, to_stock = target.pyramid, target.stock
-        spared = problem.unplaced_kings
-        if problem.goal_all and to_pyramid == 0 and to_stock == 0:
-            spared = 0  # the win: now the kings that were left out of the positions have to leave too
-        while state[PYRAMID] != to_pyramid or state[STOCK] & ~to_stock & ~spared:
-            action = -1
-            if not is_finished(table, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS]):
-                found = list_removals(table, problem.ranks, state[PYRAMID], state[STOCK], state[CURSOR], actions)
-                action = _choose(problem, state, target, actions, found)
-                if action < 0 and can_draw(table, state[STOCK], state[CURSOR], state[PASS]):
-                    action = table.actions - 1
-            if action < 0 or count == out_actions.size:
-                return -1
-            step(table, state, action)
-            out_actions[count] = action
-            count += 1
+    if best < 0:
+        return 0
+    # Turn the parents round: from the root to the best position.
+    at, following = best, -1
+    while at >= 0:
+        parent = 0 + nodes[at].parent
+        nodes[at].parent = following
+        following = at
+        at = parent
+    at, parent = following, -1
+    while at >= 0:
+        if count >= 0:
+            count = _reach(problem, instance, memory, at, state, out_actions, count)
+        following = 0 + nodes[at].parent
+        nodes[at].parent = parent
+        parent = at
+        at = following
     return count
 
 
 @kernel
-def _choose(problem: Problem, state: NDArray[np.int64], target: Any, actions: NDArray[np.int64], found: int) -> int:
-    """The removal to make now on the way to a position (one of NODE), -1 for none.
+def _reach(
+    problem: Problem,
+    instance: Instance,
+    memory: Memory,
+    at: int,
+    state: NDArray[np.int64],
+    out_actions: NDArray[np.int64],
+    count: int,
+) -> int:
+    """Play on to a position of the line; returns the number of actions so far, -1 if there is no way."""
+    table, actions = problem.table, memory.actions
+    node = memory.nodes[at]
+    to_pyramid, to_stock = problem.shapes.masks[node.shape], node.stock
+    kings = instance.facts[FREE_KINGS] & ~to_stock  # free to go
+    leaving = 0
+    if problem.single:
+        if node.first >= 0:
+            leaving |= 1 << node.first
+        if node.second >= 0:
+            leaving |= 1 << node.second
+        if problem.question == SCORE:
+            leaving |= state[STOCK] & kings & ~instance.facts[UNPLACED_KINGS]
+    else:
+        leaving = state[STOCK] & ~to_stock
+    if problem.goal_all and to_pyramid == 0 and to_stock == 0:
+        leaving = state[STOCK]  # the win: now the kings that were left out of the positions have to leave too
+    while state[PYRAMID] != to_pyramid or state[STOCK] & leaving:
+        action = -1
+        if not is_finished(table, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS]):
+            found = list_removals(table, instance.ranks, state[PYRAMID], state[STOCK], state[CURSOR], actions)
+            action = _choose(problem, memory, at, state, to_pyramid, leaving, kings, found)
+            if action < 0 and can_draw(table, state[STOCK], state[CURSOR], state[PASS]):
+                action = table.actions - 1
+        if action < 0 or count == out_actions.size:
+            return -1
+        step(table, state, action)
+        out_actions[count] = action
+        count += 1
+    return count
+
+
+@kernel
+def _choose(
+    problem: Problem,
+    memory: Memory,
+    at: int,
+    state: NDArray[np.int64],
+    to_pyramid: int,
+    leaving: int,
+    kings: int,
+    found: int,
+) -> int:
+    """The removal to make now on the way to a position, -1 for none.
 
     Kings outside the pyramid first: a clear may end the game.
     """
-    table = problem.table
+    table, node = problem.table, memory.nodes[at]
     chosen = -1
     for a in range(found):
-        after = apply(table, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED], actions[a])
-        if (after[0] & target.pyramid) != target.pyramid or (state[STOCK] & ~after[1]) & target.stock:
+        action = memory.actions[a]
+        after = apply(table, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED], action)
+        taken = state[STOCK] & ~after[1]
+        if (after[0] & to_pyramid) != to_pyramid or taken & ~(leaving | kings):
             continue  # takes a card that stays
-        if after[0] == 0 and not table.goal_all and after[1] & ~target.stock & ~problem.unplaced_kings:
-            continue  # a clear that ends the game while kings of the line are still to come
-        kind = table.moves[actions[a], 0]
+        if after[0] == 0 and not table.goal_all and after[1] & leaving:
+            continue  # a clear that ends the game while cards of the line are still to come
+        kind = table.moves[action, 0]
         king = kind in (_WASTE_KING, _STOCK_KING)
         closes = kind == _PLACE_KING or (kind == _WASTE_KING and problem.close_piles and state[PASS] == table.passes)
         # Without a limit of passes the line may count later passes as one; there an earlier pass does as well.
-        on_time = after[2] == target.cursor and (table.passes == 0 or after[3] == target.pass_number)
+        on_time = after[2] == node.cursor and (table.passes == 0 or after[3] == node.pass_number)
         if problem.single or closes or on_time:
             if chosen < 0 or king:
-                chosen = actions[a]
+                chosen = action
             if king:
                 break
     return chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -9,24 +10,27 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pyramid_env.rules import Rules
 from pyramid_env.solver import search
 from pyramid_env.solver.expand import CHILD_COLUMNS, MOST_CHILDREN, MOST_REMOVALS
-from pyramid_env.solver.positions import NODE, rehash
-from pyramid_env.solver.problem import SCORE, STEPS, Problem
-from pyramid_env.solver.replay import line_to, replay
+from pyramid_env.solver.positions import BUCKET, COUNT, FULL, NODE, PROGRESS_COLUMNS, ROOM, SLOTS, TOP, VALUE, Memory
+from pyramid_env.solver.problem import SCORE, STEPS, Instance, Problem, last_pass, new_instance, problem_of
+from pyramid_env.solver.relaxation import prepare
+from pyramid_env.solver.replay import replay
 from pyramid_env.solver.result import Limits
-from pyramid_env.solver.search import Memory
 
-SLICE: Final = 4096
+SLICE: Final = 1 << 14
 """Positions expanded between two looks at the clock."""
 
-_FIRST_ROOM: Final = 1 << 12
+_FIRST_ROOM: Final = 1 << 14
 _SMALLEST_GROWTH: Final = 1.25
 _MOST_ROOM: Final = 1 << 30  # positions are numbered by int32
+_KEPT_BYTES: Final = 64 << 20
+"""Tables above this size are given back after the search that needed them."""
 
 
 class Outcome(NamedTuple):
-    """What a search found. ``bucket`` is where it stood; ``best`` the value reached for SCORE."""
+    """What a search found; ``best`` is the value reached for SCORE."""
 
     decided: bool
     found: bool  # a line is there
@@ -34,7 +38,6 @@ class Outcome(NamedTuple):
     bound: int
     actions: NDArray[np.int64]
     final: NDArray[np.int64]  # (5,) the position at the line's end
-    states: int
 
 
 class Budget:
@@ -59,7 +62,7 @@ class Budget:
     def states_left(self) -> int:
         """Positions that may still be stored."""
         most = self.limits.max_states
-        return _MOST_ROOM if most is None else max(0, min(_MOST_ROOM, most - self.states))
+        return _MOST_ROOM if most is None else int(max(0, min(_MOST_ROOM, most - self.states)))
 
     @property
     def bytes(self) -> int:
@@ -67,49 +70,32 @@ class Budget:
         return 1 << 62 if self.limits.max_bytes is None else int(self.limits.max_bytes)
 
 
-def new_memory(problem: Problem, state: NDArray[np.int64]) -> Memory:
-    """Small tables for a search from a position, nothing in them yet."""
-    progress = np.zeros(search.PROGRESS_COLUMNS, np.int64)
-    progress[search.BEST] = -1
-    longest = longest_line(problem)
-    if problem.question == SCORE:
-        here, top = search.score_bounds(problem, state)
-        progress[search.TOP] = max(here, top)
-        progress[search.VALUE] = here - 1  # so that the root itself counts as reached
-        buckets = (max(here, top) - here + 2) * search.GREEDY
-    else:
-        buckets = longest + len(problem.ranks) if problem.question == STEPS else search.GREEDY
-    progress[search.BUCKET] = buckets
-    return Memory(
-        nodes=np.empty(_FIRST_ROOM, NODE),
-        slots=np.full(2 * _FIRST_ROOM, -1, np.int32),
-        heads=np.full(buckets, -1, np.int32),
-        progress=progress,
-        children=np.empty((MOST_CHILDREN, CHILD_COLUMNS), np.int64),
-        actions=np.empty(MOST_REMOVALS, np.int64),
-    )
-
-
-def longest_line(problem: Problem) -> int:
-    """No line is longer: between two removals lie at most the draws of two passes and a recycle."""
-    return len(problem.ranks) * (2 * problem.table.stock_size + 2)
-
-
 def used_bytes(arrays: Iterable[NDArray[Any]]) -> int:
     """Bytes of some arrays."""
     return sum(array.nbytes for array in arrays)
 
 
+def new_memory(positions: int) -> Memory:
+    """Tables for some positions."""
+    slots = 1 << (2 * positions - 1).bit_length()
+    return Memory(
+        nodes=np.empty(positions, NODE),
+        slots=np.empty(slots, np.int32),
+        heads=np.empty(search.GREEDY, np.int32),
+        progress=np.zeros(PROGRESS_COLUMNS, np.int64),
+        children=np.empty((MOST_CHILDREN, CHILD_COLUMNS), np.int64),
+        actions=np.empty(MOST_REMOVALS, np.int64),
+    )
+
+
 def grown(memory: Memory, most_bytes: int) -> Memory | None:
     """The same search with room for twice as many positions, or as many as ``most_bytes`` allow; None if too few."""
     old = len(memory.nodes)
-    # While a table is copied both copies exist, so the new ones must fit beside all the old ones.
+    # While the positions are copied both copies exist, so the new ones must fit beside all the old tables.
     spare = most_bytes - used_bytes(memory)
     room = min(2 * old, _MOST_ROOM)
     while room >= _SMALLEST_GROWTH * old:
-        size = len(memory.slots)
-        while size < 2 * room:
-            size *= 2
+        size = max(len(memory.slots), 1 << (2 * room - 1).bit_length())
         added = size if size > len(memory.slots) else 0
         if room * NODE.itemsize + added * memory.slots.itemsize <= spare:
             break
@@ -118,48 +104,113 @@ def grown(memory: Memory, most_bytes: int) -> Memory | None:
         return None
     nodes = np.empty(room, NODE)
     nodes[:old] = memory.nodes
-    slots = memory.slots
-    if added:
-        slots = np.full(size, -1, np.int32)
-        rehash(nodes, memory.slots, slots)
+    if not added:
+        return memory._replace(nodes=nodes)
+    slots = np.empty(size, np.int32)
+    used = int(memory.progress[SLOTS])
+    slots[:used] = memory.slots[:used]
     return memory._replace(nodes=nodes, slots=slots)
 
 
-def run_search(problem: Problem, state: NDArray[np.int64], budget: Budget) -> Outcome:
-    """Search from a position until the question is answered or the budget is used up."""
-    fixed = used_bytes((*problem.relaxation, *problem.shapes))
-    memory = new_memory(problem, state)
-    decided = False
-    if fixed + used_bytes(memory) <= budget.bytes and budget.states_left > 0:
-        search.begin(problem, memory, state)
-        while not decided:
-            room = min(len(memory.nodes), budget.states_left)
-            ended = search.advance(problem, memory, room, SLICE)
+class Workspace:
+    """The tables of one thread's searches under some rules."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.instance: Instance = new_instance(rules)
+        self.memory: Memory = new_memory(_FIRST_ROOM)
+        # No line is longer: between two removals lie at most the draws of two passes and a recycle.
+        self.longest_line: Final = rules.cards * (2 * rules.stock_size + 2)
+        self.line = np.empty(self.longest_line, np.int64)
+
+    def take(
+        self, problem: Problem, ranks: NDArray[np.int8], state: NDArray[np.int64], pass_limit: int
+    ) -> None:
+        """Make the tables of a deal's position."""
+        while not prepare(problem, self.instance, ranks, state, pass_limit):
+            self.instance = self.instance._replace(vectors=np.empty(2 * self.instance.vectors.size, np.int64))
+
+    def ask(
+        self,
+        question: int,
+        ranks: NDArray[np.int8],
+        state: NDArray[np.int64],
+        budget: Budget,
+        pass_limit: int | None = None,
+    ) -> Outcome:
+        """Search from a position until the question is answered or the budget is used up.
+
+        ``pass_limit`` None: all passes of the rules.
+        """
+        problem = problem_of(self.rules, question)
+        self.take(problem, ranks, state, last_pass(self.rules) if pass_limit is None else pass_limit)
+        fixed = used_bytes((*problem.shapes, *self.instance))
+        buckets = self._buckets(problem, state)
+        memory = self.memory
+        if fixed + used_bytes(memory) > budget.bytes:
+            memory = new_memory(_FIRST_ROOM)
+        if len(memory.heads) < buckets:
+            memory = memory._replace(heads=np.empty(buckets, np.int32))
+        fits = fixed + used_bytes(memory) <= budget.bytes
+        memory.progress[ROOM] = min(len(memory.nodes), budget.states_left) if fits else 0
+        search.begin(problem, self.instance, memory, state, buckets)
+        decided = False
+        while fits and not decided:
+            ended = search.advance(problem, self.instance, memory, SLICE)
             decided = ended == search.DONE
             if decided or budget.is_over_time:
                 break
-            if ended == search.FULL:
-                larger = grown(memory, budget.bytes - fixed) if room == len(memory.nodes) else None
+            if ended == search.NO_ROOM:
+                may_grow = len(memory.nodes) < budget.states_left
+                larger = grown(memory, budget.bytes - fixed) if may_grow else None
                 if larger is None:
                     break
                 memory = larger
-    return _outcome(problem, state, memory, decided, budget)
+                memory.progress[ROOM] = min(len(memory.nodes), budget.states_left)
+                memory.progress[FULL] = 0
+        outcome = self._outcome(problem, state, memory, decided, budget)
+        if used_bytes(memory) <= _KEPT_BYTES and len(memory.nodes) >= len(self.memory.nodes):
+            self.memory = memory
+        return outcome
 
+    def _buckets(self, problem: Problem, state: NDArray[np.int64]) -> int:
+        """Buckets that the search from a position can need."""
+        if problem.question == SCORE:
+            here, top = search.score_bounds(problem, self.instance, state)
+            return (top - here + 2) * search.GREEDY
+        return self.longest_line + self.rules.cards if problem.question == STEPS else search.GREEDY
 
-def _outcome(problem: Problem, state: NDArray[np.int64], memory: Memory, decided: bool, budget: Budget) -> Outcome:
-    """Replay the best line and put the outcome together."""
-    count, bucket, best, value, top = (int(number) for number in memory.progress)
-    budget.states += count
-    bucket = bucket if count else 0
-    bound = bucket
-    if problem.question == SCORE:
-        bound = value if decided else max(value, top - bucket // search.GREEDY)
-    final = state.copy()
-    actions = np.zeros(0, np.int64)
-    if best >= 0:
-        room = np.empty(longest_line(problem), np.int64)
-        made = replay(problem, line_to(memory.nodes, best), final, room)
+    def _outcome(
+        self, problem: Problem, state: NDArray[np.int64], memory: Memory, decided: bool, budget: Budget
+    ) -> Outcome:
+        """Replay the best line and put the outcome together."""
+        progress = memory.progress
+        budget.states += int(progress[COUNT])
+        value = int(progress[VALUE])
+        bound = int(progress[BUCKET]) if progress[COUNT] else 0
+        if problem.question == SCORE:
+            bound = value if decided else max(value, int(progress[TOP]) - bound // search.GREEDY)
+        final = state.copy()
+        found = bool(progress[search.BEST] >= 0)
+        made = replay(problem, self.instance, memory, final, self.line)
         assert made >= 0, "the line found is no legal line"
-        assert problem.question != STEPS or made == memory.nodes[best]["cost"], "the line is longer than was counted"
-        actions = room[:made].copy()
-    return Outcome(decided, best >= 0, value, bound, actions, final, count)
+        assert not found or problem.question != STEPS or made == memory.nodes[progress[search.BEST]]["cost"], (
+            "the line is longer than was counted"
+        )
+        return Outcome(decided, found, value, bound, self.line[:made].copy(), final)
+
+
+_local = threading.local()
+
+
+def workspace(rules: Rules) -> Workspace:
+    """This thread's workspace for some rules; the last few are kept."""
+    kept: dict[Rules, Workspace] = _local.__dict__.setdefault("kept", {})
+    found = kept.pop(rules, None) or Workspace(rules)
+    kept[rules] = found  # the latest is the last
+    while len(kept) > _MOST_WORKSPACES:
+        del kept[next(iter(kept))]
+    return found
+
+
+_MOST_WORKSPACES: Final = 4

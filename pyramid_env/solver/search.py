@@ -13,271 +13,173 @@ The kernel allocates nothing: when a table is full it says so, and the caller ma
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env import kernels
 from pyramid_env._numba import kernel
-from pyramid_env.kernels import count_bits, is_finished
+from pyramid_env.kernels import is_finished
 from pyramid_env.rules import LAST_COUNTED_PASS
 from pyramid_env.solver import expand
+from pyramid_env.solver.bounds import best_score, is_late
 from pyramid_env.solver.expand import close_piles, close_waste, expand_single, expand_walk
-from pyramid_env.solver.positions import Nodes, Position, below, next_left, slot_of, waiting
+from pyramid_env.solver.lateness import find_latest
+from pyramid_env.solver.positions import (
+    BEST,
+    BUCKET,
+    BUCKETS,
+    CLEARED_IN,
+    EXPANDED,
+    FOUND,
+    FULL,
+    TOP,
+    VALUE,
+    Memory,
+    below,
+    clear_memory,
+    next_left,
+)
 from pyramid_env.solver.problem import (
+    FREE_KINGS,
+    PASS_LIMIT,
+    ROOT_SHAPE,
     SCORE,
     STEPS,
+    UNPLACED_KINGS,
+    Instance,
     Problem,
-    best_score,
-    can_clear,
-    fewest_removals,
-    score_here,
 )
-from pyramid_env.solver.shapes import shape_of
+from pyramid_env.solver.visit import GREEDY, is_goal, visit
 
 RUNNING: Final = 0
 DONE: Final = 1
-FULL: Final = 2
-"""Outcomes of a call: the slice is used up; the question is answered; no room for the next position's children."""
+NO_ROOM: Final = 2
+"""Outcomes of a call: the slice is used up; the question is answered; the positions found no room."""
 
-COUNT: Final = 0  # positions stored
-BUCKET: Final = 1  # no bucket below this one holds a position
-BEST: Final = 2  # the position that reaches the value, -1 = none
-VALUE: Final = 3  # the best score reached
-TOP: Final = 4  # no line scores more
-PROGRESS_COLUMNS: Final = 5
+LATENESS_AFTER: Final = 60
+"""Positions expanded before ``find_latest`` is worth its time (half as long as these took)."""
 
-GREEDY: Final = 1024
-"""Greedy priorities are below this."""
-
-PYRAMID_WEIGHT: Final = 6
-STOCK_WEIGHT: Final = 3
 _SATURATED: Final = LAST_COUNTED_PASS
-_PYRAMID: Final = expand.PYRAMID
+_SHAPE: Final = expand.SHAPE
 _STOCK: Final = expand.STOCK
 _CURSOR: Final = expand.CURSOR
 _PASS: Final = expand.PASS
 _COST: Final = expand.COST
-
-
-class Memory(NamedTuple):
-    """The tables that a search writes into."""
-
-    nodes: Nodes  # (capacity,) positions
-    slots: NDArray[np.int32]  # (a power of two, at least twice the capacity) where each key's chain begins
-    heads: NDArray[np.int32]  # (buckets,) the newest position of each bucket, -1 = none
-    progress: NDArray[np.int64]  # (PROGRESS_COLUMNS,)
-    children: NDArray[np.int64]  # (MOST_CHILDREN, CHILD_COLUMNS) scratch space
-    actions: NDArray[np.int64]  # (MOST_REMOVALS,) scratch space
+_FIRST: Final = expand.FIRST
+_SECOND: Final = expand.SECOND
 
 
 @kernel
-def greedy(problem: Problem, at: Position) -> int:
-    """Small for few cards left and an early time."""
-    priority = PYRAMID_WEIGHT * count_bits(at.pyramid)
-    if problem.goal_all:
-        priority += STOCK_WEIGHT * count_bits(at.stock)
-    priority += (at.pass_number - 1) * (problem.table.stock_size + 1) + at.cursor
-    return min(priority, GREEDY - 1)
-
-
-@kernel
-def priority_of(
-    problem: Problem, memory: Memory, shape: int, at: Position, cleared: int, cost: int, beaten: int
-) -> int:
-    """The bucket of a position, -1 if it can't lead to what is asked for. ``beaten``: a score that is had already."""
-    if problem.question == STEPS:
-        ahead = fewest_removals(problem, shape, at.pyramid, at.stock)
-        return -1 if ahead < 0 else cost + ahead
-    if problem.question == SCORE:
-        bound = best_score(problem, shape, at.stock, at.pass_number, cleared)
-        return -1 if bound <= beaten else (memory.progress[TOP] - bound) * GREEDY + greedy(problem, at)
-    return greedy(problem, at) if can_clear(problem, shape, at.stock) else -1
-
-
-@kernel
-def _is_dominated(problem: Problem, memory: Memory, slot: int, at: Position, cost: int) -> bool:
-    """Does a stored position of the key make the new one needless?"""
-    stored = memory.slots[slot]
-    while stored >= 0:
-        node = memory.nodes[stored]
-        wait = waiting(problem.table, at.stock, node.cursor, node.pass_number, at.cursor, at.pass_number)
-        if wait >= 0 and (problem.question != STEPS or node.cost + wait <= cost):
-            return True
-        stored = node.chain
-    return False
-
-
-@kernel
-def _survivors(problem: Problem, memory: Memory, slot: int, at: Position, cost: int) -> int:
-    """The first position of the key's chain that a new one leaves standing, -1 for none.
-
-    Positions that the new one makes needless are marked dead and leave the chain.
-    """
-    nodes = memory.nodes
-    head = -1
-    tail = -1
-    stored = memory.slots[slot]
-    while stored >= 0:
-        node = nodes[stored]
-        following = node.chain
-        wait = waiting(problem.table, at.stock, at.cursor, at.pass_number, node.cursor, node.pass_number)
-        if wait >= 0 and (problem.question != STEPS or cost + wait <= node.cost):
-            nodes[stored].dead = 1
-        else:
-            if tail < 0:
-                head = stored
-            else:
-                nodes[tail].chain = stored
-            tail = stored
-        stored = following
-    if tail >= 0:
-        nodes[tail].chain = -1
-    return head
-
-
-@kernel
-def is_goal(problem: Problem, pyramid: int, stock: int) -> bool:
-    """Is what is asked for reached (but for the score)?"""
-    return pyramid == 0 and (stock == 0 or not problem.goal_all)
-
-
-@kernel
-def visit(problem: Problem, memory: Memory, at: Position, cleared: int, cost: int, parent: int) -> None:
-    """Store a position and queue it, unless it is needless; note it if it is the best so far. There must be room."""
-    nodes, progress, shapes = memory.nodes, memory.progress, problem.shapes
-    shape = shape_of(shapes.masks, shapes.slots, at.pyramid)
-    if not is_finished(problem.table, at.pyramid, at.stock, at.cursor, at.pass_number):
-        shape = problem.relaxation.closed[shape]
-    if problem.keep_apex and at.pyramid != 0 and shape == shapes.masks.size - 1:
-        shape -= 1  # the apex alone is the last shape but one
-    pyramid = shapes.masks[shape]
-    if problem.question == STEPS:
-        cost += count_bits(at.pyramid ^ pyramid)  # the kings that have just left
-    at = Position(pyramid, at.stock, at.cursor, at.pass_number)
-    if pyramid == 0 and cleared == 0:
-        cleared = at.pass_number
-    kept = cleared if problem.keep_cleared else 0
-    value = progress[VALUE]
-    if problem.question == SCORE:
-        value = score_here(problem, shape, at.stock, cleared)
-        reached = value > progress[VALUE]
-        ended = pyramid == 0 and not problem.table.goal_all
-    else:
-        ended = is_goal(problem, pyramid, at.stock) and problem.question != STEPS
-        reached = ended
-    priority = -1
-    slot = -1
-    if not ended:
-        slot = slot_of(nodes, memory.slots, pyramid, at.stock, kept)
-        if _is_dominated(problem, memory, slot, at, cost):
-            return
-        priority = priority_of(problem, memory, shape, at, cleared, cost, max(value, progress[VALUE]))
-    if not reached and priority < 0:
-        return
-    new = progress[COUNT]
-    progress[COUNT] = new + 1
-    nodes[new].pyramid = pyramid
-    nodes[new].stock = at.stock
-    nodes[new].shape = shape
-    nodes[new].cost = cost
-    nodes[new].parent = parent
-    nodes[new].chain = -1 if slot < 0 else _survivors(problem, memory, slot, at, cost)
-    nodes[new].queue = -1
-    nodes[new].cursor = at.cursor
-    nodes[new].pass_number = at.pass_number
-    nodes[new].cleared = kept
-    nodes[new].dead = 0
-    if slot >= 0:
-        memory.slots[slot] = new
-    if priority >= 0:
-        nodes[new].queue = memory.heads[priority]
-        memory.heads[priority] = new
-        progress[BUCKET] = min(progress[BUCKET], priority)
-    if reached:
-        progress[BEST] = new
-        progress[VALUE] = value
-
-
-@kernel
-def root_of(problem: Problem, state: NDArray[np.int64]) -> Position:
-    """Where the search begins: kings that leave at once have left, and passes that are all alike are one."""
-    table = problem.table
-    pyramid, stock, cursor, pass_number = (
-        state[kernels.PYRAMID],
-        state[kernels.STOCK],
-        state[kernels.CURSOR],
-        state[kernels.PASS],
-    )
-    if is_finished(table, pyramid, stock, cursor, pass_number):
-        return Position(pyramid, stock, cursor, pass_number)
-    if problem.pass_limit > _SATURATED and not problem.keep_pass:
+def root_of(problem: Problem, instance: Instance, state: NDArray[np.int64]) -> tuple[int, int, int]:
+    """Stock, cursor and pass where the search begins: kings that leave at once have left, and passes that are all alike
+    are one."""
+    table, facts = problem.table, instance.facts
+    stock, cursor, pass_number = state[kernels.STOCK], state[kernels.CURSOR], state[kernels.PASS]
+    if is_finished(table, state[kernels.PYRAMID], stock, cursor, pass_number):
+        return stock, cursor, pass_number
+    if facts[PASS_LIMIT] > _SATURATED and not problem.keep_pass:
         pass_number = _SATURATED
-    if problem.free_kings:
-        ahead = problem.free_kings & stock & ~below(cursor)
-        stock = close_waste(problem, stock, cursor)
+    free = facts[FREE_KINGS]
+    if free:
+        ahead = free & stock & ~below(cursor)
+        stock = close_waste(free, stock, cursor)
         cursor = next_left(stock & ~ahead, cursor, table.stock_size)
-        stock &= ~(problem.unplaced_kings | (ahead & below(cursor)))
+        stock &= ~(facts[UNPLACED_KINGS] | (ahead & below(cursor)))
     elif not problem.single and problem.close_piles and pass_number == table.passes:
-        stock = close_piles(problem, stock, cursor)
-    return Position(pyramid, stock, cursor, pass_number)
+        stock = close_piles(problem, instance, stock, cursor)
+    return stock, cursor, pass_number
 
 
 @kernel
-def score_bounds(problem: Problem, state: NDArray[np.int64]) -> tuple[int, int]:
+def score_bounds(problem: Problem, instance: Instance, state: NDArray[np.int64]) -> tuple[int, int]:
     """The score if nothing more leaves, and one that no line exceeds."""
-    at = root_of(problem, state)
-    shape = shape_of(problem.shapes.masks, problem.shapes.slots, at.pyramid)
-    here = kernels.score(
-        problem.table, problem.ranks, state[kernels.PYRAMID], state[kernels.STOCK], state[kernels.CLEARED]
-    )
-    return here, best_score(problem, shape, at.stock, at.pass_number, state[kernels.CLEARED])
+    stock, cursor, pass_number = root_of(problem, instance, state)
+    pyramid, cleared = state[kernels.PYRAMID], state[kernels.CLEARED]
+    here = kernels.score(problem.table, instance.ranks, pyramid, state[kernels.STOCK], cleared)
+    shape = instance.facts[ROOT_SHAPE]
+    return here, max(here, best_score(problem, instance, shape, stock, cursor, pass_number, cleared))
 
 
 @kernel
-def begin(problem: Problem, memory: Memory, state: NDArray[np.int64]) -> None:
-    """Store the root."""
-    at = root_of(problem, state)
-    visit(problem, memory, at, state[kernels.CLEARED], 0, -1)
+def begin(problem: Problem, instance: Instance, memory: Memory, state: NDArray[np.int64], buckets: int) -> None:
+    """Forget the last search and store the root. For the score first say how far it can go, and so how many buckets it
+    takes; for the steps ``buckets`` bounds them."""
+    progress = memory.progress
+    clear_memory(memory, buckets)
+    if problem.question == SCORE:
+        here, progress[TOP] = score_bounds(problem, instance, state)
+        progress[VALUE] = here - 1  # so that the root itself counts as reached
+    stock, cursor, pass_number = root_of(problem, instance, state)
+    root = memory.children[0]
+    root[_SHAPE], root[_STOCK], root[_CURSOR], root[_PASS] = instance.facts[ROOT_SHAPE], stock, cursor, pass_number
+    root[_COST], root[_FIRST], root[_SECOND] = 0, -1, -1
+    progress[FOUND] = 1
+    progress[CLEARED_IN] = state[kernels.CLEARED]
 
 
 @kernel
-def advance(problem: Problem, memory: Memory, room: int, slice_size: int) -> int:
-    """Expand up to ``slice_size`` positions, storing no more than ``room`` in all; returns RUNNING, DONE or FULL."""
-    question = problem.question
+def advance(problem: Problem, instance: Instance, memory: Memory, slice_size: int) -> int:
+    """Expand up to ``slice_size`` positions; returns RUNNING, DONE or NO_ROOM."""
+    question, facts = problem.question, instance.facts
     nodes, heads, progress, children = memory.nodes, memory.heads, memory.progress, memory.children
-    for _ in range(slice_size):
+    buckets = progress[BUCKETS]
+    stored, bucket, cost = -1, 0, 0
+    count, cleared = progress[FOUND], progress[CLEARED_IN]  # the root waits among the children
+    for expanded in range(slice_size + 1):
+        for c in range(count):
+            visit(
+                problem,
+                instance,
+                memory,
+                children[c, _SHAPE],
+                children[c, _STOCK],
+                children[c, _CURSOR],
+                children[c, _PASS],
+                cleared,
+                cost + children[c, _COST] if question == STEPS else 0,
+                stored,
+                children[c, _FIRST],
+                children[c, _SECOND],
+            )
+        if progress[FULL]:
+            if stored >= 0:  # has to be expanded once more; children that are stored stay
+                nodes[stored].queue = heads[bucket]
+                heads[bucket] = stored
+                progress[BUCKET] = min(progress[BUCKET], bucket)
+            return NO_ROOM
+        progress[FOUND] = 0
+        count = 0
         if question != SCORE and progress[BEST] >= 0:
             return DONE
+        if expanded == slice_size:
+            break
         bucket = progress[BUCKET]
-        while bucket < heads.size and heads[bucket] < 0:
+        while bucket < buckets and heads[bucket] < 0:
             bucket += 1
         progress[BUCKET] = bucket
-        if bucket == heads.size:
+        if bucket == buckets:
             return DONE
-        stored = heads[bucket]
+        stored = 0 + heads[bucket]
         node = nodes[stored]
-        if node.dead:
-            heads[bucket] = node.queue
-            continue
         if question == SCORE and progress[TOP] - bucket // GREEDY <= progress[VALUE]:
             return DONE
-        # 0 + widens the small integers of a node
-        at = Position(node.pyramid, node.stock, 0 + node.cursor, 0 + node.pass_number)
-        if question == STEPS and is_goal(problem, at.pyramid, at.stock):
+        heads[bucket] = node.queue
+        if node.dead:
+            continue
+        shape, stock, cursor, pass_number = 0 + node.shape, node.stock, 0 + node.cursor, 0 + node.pass_number
+        if question == STEPS and is_goal(problem, shape, stock):
             progress[BEST] = stored
             return DONE
-        if problem.single:
-            count = expand_single(problem, problem.shapes.exposed[node.shape], at, children)
-        else:
-            count = expand_walk(problem, at, memory.actions, children)
-        if progress[COUNT] + count > room:
-            return FULL
-        heads[bucket] = node.queue
+        if progress[EXPANDED] == LATENESS_AFTER and question != SCORE:
+            find_latest(problem, instance, facts[PASS_LIMIT])
+        progress[EXPANDED] += 1
+        if question != SCORE and is_late(problem, instance, shape, cursor, pass_number):
+            continue
         cleared, cost = 0 + node.cleared, 0 + node.cost
-        for c in range(count):
-            child = Position(children[c, _PYRAMID], children[c, _STOCK], children[c, _CURSOR], children[c, _PASS])
-            child_cost: int = cost + children[c, _COST] if question == STEPS else 0
-            visit(problem, memory, child, cleared, child_cost, stored)
-    return DONE if question != SCORE and progress[BEST] >= 0 else RUNNING
+        if problem.single:
+            count = expand_single(problem, instance, shape, stock, cursor, pass_number, children)
+        else:
+            count = expand_walk(problem, instance, shape, stock, cursor, pass_number, memory.actions, children)
+    return RUNNING

@@ -1,0 +1,44 @@
+"""Bits: the three questions about a mask that processors answer in one instruction.
+
+Masks are int64 and not negative. Python's own way to ask is left to code that is not compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+_MASK_TO_NUMBER: Final = types.int64(types.int64)
+_ZERO_IS_DEFINED: Final = ir.Constant(ir.IntType(1), 0)
+
+
+def _count_bits(_typing: Any, _bits: Any) -> Any:
+    return _MASK_TO_NUMBER, lambda _context, builder, _signature, arguments: builder.ctpop(arguments[0])
+
+
+def _lowest_bit(_typing: Any, _bits: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], _ZERO_IS_DEFINED)
+
+    return _MASK_TO_NUMBER, emit
+
+
+def _highest_bit(_typing: Any, _bits: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.sub(ir.Constant(ir.IntType(64), 63), builder.ctlz(arguments[0], _ZERO_IS_DEFINED))
+
+    return _MASK_TO_NUMBER, emit
+
+
+count_bits: Callable[[int], int] = intrinsic(_count_bits)
+"""Number of bits set. Callable from kernels only."""
+
+lowest_bit: Callable[[int], int] = intrinsic(_lowest_bit)
+"""Index of the lowest bit set, 64 for none. Callable from kernels only."""
+
+highest_bit: Callable[[int], int] = intrinsic(_highest_bit)
+"""Index of the highest bit set, -1 for none. Callable from kernels only."""

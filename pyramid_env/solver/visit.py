@@ -1,0 +1,252 @@
+"""Visit: what happens to a position that the search comes upon: it is needless, hopeless, or stored and queued."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyramid_env._numba import inlined_kernel
+from pyramid_env.bits import count_bits
+from pyramid_env.kernels import Table
+from pyramid_env.rules import LAST_COUNTED_PASS
+from pyramid_env.solver.bounds import (
+    NO_WAY,
+    best_score,
+    fewest_removals,
+    idle_cards,
+    is_late,
+    score_here,
+    stuck_waste,
+)
+from pyramid_env.solver.lateness import time_of
+from pyramid_env.solver.positions import (
+    BEST,
+    BUCKET,
+    COUNT,
+    FULL,
+    ROOM,
+    SLOTS,
+    TOP,
+    VALUE,
+    Memory,
+    next_left,
+    slot_of,
+    spread,
+    waiting,
+)
+from pyramid_env.solver.problem import PASS_LIMIT, SCORE, STEPS, Instance, Problem
+from pyramid_env.solver.relaxation import can_meet, partners
+
+GREEDY: Final = 1024
+"""Greedy priorities are below this."""
+
+PYRAMID_WEIGHT: Final = 6
+STOCK_WEIGHT: Final = 3
+_SATURATED: Final = LAST_COUNTED_PASS
+
+
+@inlined_kernel
+def is_goal(problem: Problem, shape: int, stock: int) -> bool:
+    """Is what is asked for reached (but for the score)?"""
+    return problem.shapes.cards[shape] == 0 and (stock == 0 or not problem.goal_all)
+
+
+@inlined_kernel
+def is_closed_time(table: Table, cursor: int, pass_number: int) -> bool:
+    """Has the game ended by ``end_on_exhausted``?"""
+    return table.end_on_exhausted != 0 and pass_number == table.passes and cursor >= table.stock_size
+
+
+@inlined_kernel
+def greedy(problem: Problem, shape: int, stock: int, cursor: int, pass_number: int) -> int:
+    """Small for few cards left and an early time."""
+    priority = PYRAMID_WEIGHT * problem.shapes.cards[shape]
+    if problem.goal_all:
+        priority += STOCK_WEIGHT * count_bits(stock)
+    priority += (pass_number - 1) * (problem.table.stock_size + 1) + cursor
+    return min(priority, GREEDY - 1)
+
+
+@inlined_kernel
+def visit(
+    problem: Problem,
+    instance: Instance,
+    memory: Memory,
+    shape: int,
+    stock: int,
+    cursor: int,
+    pass_number: int,
+    cleared: int,
+    cost: int,
+    parent: int,
+    first: int,
+    second: int,
+) -> None:
+    """Store a position and queue it, unless it is needless; note it if it is the best so far.
+
+    ``shape`` is the pyramid before its free kings leave, ``first`` and ``second`` are the stock cards (-1: none) whose
+    leaving led here. If there is no room, FULL is noted and nothing is stored.
+    """
+    progress, shapes, question = memory.progress, problem.shapes, problem.question
+    empty = shapes.masks.size - 1
+    before = shape
+    if not is_closed_time(problem.table, cursor, pass_number):
+        shape = 0 + instance.closed[shape]
+    if shape == empty and before != empty and problem.keep_apex:
+        shape -= 1  # the apex alone is the last shape but one
+    if question == STEPS:
+        cost += shapes.cards[before] - shapes.cards[shape]  # the kings that have just left
+    if shape == empty and cleared == 0:
+        cleared = pass_number
+    kept = cleared if problem.keep_cleared else 0
+    value = progress[VALUE]
+    ended = shape == empty and not problem.goal_all
+    reached = ended and question != STEPS
+    priority = -1
+    if question == SCORE:
+        value = score_here(problem, instance, shape, stock, cleared)
+        reached = value > progress[VALUE]
+        if not ended:
+            bound = best_score(problem, instance, shape, stock, cursor, pass_number, cleared)
+            if bound > max(value, progress[VALUE]):
+                priority = (progress[TOP] - bound) * GREEDY + greedy(problem, shape, stock, cursor, pass_number)
+        if priority < 0 and not reached:
+            return
+    elif not (ended or is_goal(problem, shape, stock)):
+        if pass_number == instance.facts[PASS_LIMIT] and problem.single:
+            stuck = stuck_waste(problem, instance, shape, stock, cursor)
+            if stuck and problem.goal_all:
+                return
+            stock &= ~stuck
+        if problem.drop_cards:
+            stock &= ~idle_cards(problem, instance, shape, stock)
+            cursor = next_left(stock, cursor, problem.table.stock_size)
+        if is_late(problem, instance, shape, cursor, pass_number):
+            return
+        supply = partners(instance, stock)
+        if question == STEPS:
+            ahead = fewest_removals(problem, instance, shape, stock, supply)
+            if ahead == NO_WAY:
+                return
+            priority = cost + ahead
+        elif not can_meet(instance, shape, supply):
+            return
+        else:
+            priority = greedy(problem, shape, stock, cursor, pass_number)
+    else:
+        priority = cost
+        if question != STEPS:
+            reached = True
+            ended = True
+    _store(
+        problem, memory, shape, stock, cursor, pass_number, kept, cost, parent, first, second, priority, ended, reached,
+        value,
+    )  # fmt: skip
+
+
+@inlined_kernel
+def _store(
+    problem: Problem,
+    memory: Memory,
+    shape: int,
+    stock: int,
+    cursor: int,
+    pass_number: int,
+    kept: int,
+    cost: int,
+    parent: int,
+    first: int,
+    second: int,
+    priority: int,
+    ended: bool,
+    reached: bool,
+    value: int,
+) -> None:
+    nodes, progress = memory.nodes, memory.progress
+    if progress[COUNT] >= progress[ROOM]:
+        progress[FULL] = 1
+        return
+    new = progress[COUNT]
+    chain = -1
+    if not ended or problem.question == STEPS:
+        if 2 * new >= progress[SLOTS]:
+            spread(memory)
+        slot = slot_of(nodes, memory.slots, progress[SLOTS], shape, stock, kept)
+        stored = memory.slots[slot]
+        if problem.one_label:
+            if stored >= 0:
+                node = nodes[stored]
+                if time_of(0 + node.cursor, 0 + node.pass_number) <= time_of(cursor, pass_number) or (
+                    problem.table.passes == 0 and node.pass_number == pass_number == _SATURATED
+                ):
+                    return
+                nodes[stored].dead = 1
+        else:
+            if _is_dominated(problem, memory, slot, stock, cursor, pass_number, cost):
+                return
+            chain = _survivors(problem, memory, slot, stock, cursor, pass_number, cost)
+        memory.slots[slot] = new
+    progress[COUNT] = new + 1
+    nodes[new].stock = stock
+    nodes[new].parent = parent
+    nodes[new].chain = chain
+    nodes[new].queue = -1
+    nodes[new].shape = shape
+    nodes[new].cost = cost
+    nodes[new].cursor = cursor
+    nodes[new].pass_number = pass_number
+    nodes[new].cleared = kept
+    nodes[new].dead = 0
+    nodes[new].first = first
+    nodes[new].second = second
+    if priority >= 0 and not (ended and problem.question != STEPS):
+        nodes[new].queue = memory.heads[priority]
+        memory.heads[priority] = new
+        progress[BUCKET] = min(progress[BUCKET], priority)
+    if reached:
+        progress[BEST] = new
+        progress[VALUE] = value
+
+
+@inlined_kernel
+def _is_dominated(
+    problem: Problem, memory: Memory, slot: int, stock: int, cursor: int, pass_number: int, cost: int
+) -> bool:
+    """Does a stored position of the key make the new one needless?"""
+    stored = 0 + memory.slots[slot]
+    while stored >= 0:
+        node = memory.nodes[stored]
+        wait = waiting(problem.table, stock, 0 + node.cursor, 0 + node.pass_number, cursor, pass_number)
+        if wait >= 0 and (problem.question != STEPS or node.cost + wait <= cost):
+            return True
+        stored = 0 + node.chain
+    return False
+
+
+@inlined_kernel
+def _survivors(
+    problem: Problem, memory: Memory, slot: int, stock: int, cursor: int, pass_number: int, cost: int
+) -> int:
+    """The first position of the key's chain that a new one leaves standing, -1 for none.
+
+    Positions that the new one makes needless are marked dead and leave the chain.
+    """
+    nodes = memory.nodes
+    head = -1
+    tail = -1
+    stored = 0 + memory.slots[slot]
+    while stored >= 0:
+        node = nodes[stored]
+        following = 0 + node.chain
+        wait = waiting(problem.table, stock, cursor, pass_number, 0 + node.cursor, 0 + node.pass_number)
+        if wait >= 0 and (problem.question != STEPS or cost + wait <= node.cost):
+            nodes[stored].dead = 1
+        else:
+            if tail < 0:
+                head = stored
+            else:
+                nodes[tail].chain = stored
+            tail = stored
+        stored = following
+    if tail >= 0:
+        nodes[tail].chain = -1
+    return head
