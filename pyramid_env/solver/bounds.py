@@ -9,13 +9,25 @@ from pyramid_env.bits import count_bits, highest_bit, lowest_bit
 from pyramid_env.rules import LAST_COUNTED_PASS, MSC_REMOVAL, PAR_BONUS, SCORINGS
 from pyramid_env.solver.lateness import time_of
 from pyramid_env.solver.positions import below
-from pyramid_env.solver.problem import KINGS, LATE_FROM, OTHERS, PASS_LIMIT, ROOT_SHAPE, Instance, Problem
-from pyramid_env.solver.relaxation import can_meet, count_of, excess, most_inner, one_of, partners, total
+from pyramid_env.solver.problem import EARLIEST, KINGS, LATE_FROM, OTHERS, PASS_LIMIT, Instance, Problem
+from pyramid_env.solver.relaxation import (
+    FIELD,
+    NUMBER,
+    can_meet,
+    count_of,
+    covers_vector,
+    excess,
+    one_of,
+    partners,
+    total,
+)
+from pyramid_env.solver.worth import best_worth
 
 _PAR: Final = SCORINGS.index("par")
 _BONUS: Final = PAR_BONUS
 _REMOVAL_POINTS: Final = MSC_REMOVAL
 NO_WAY: Final = -1
+FAR: Final = 1 << 20
 
 
 @inlined_kernel
@@ -104,7 +116,9 @@ def best_score(
     if pass_number == instance.facts[PASS_LIMIT] and problem.one_label:
         stuck = stuck_waste(problem, instance, shape, stock, cursor)
     supply = partners(instance, stock & ~stuck)  # for each rank the number of partners outside
-    stays = count_bits(stuck)  # cards that can't leave: without pairs outside the pyramid each pair needs a pyramid card
+    stays = count_bits(
+        stuck
+    )  # cards that can't leave: without pairs outside the pyramid each pair needs a pyramid card
     left = 0  # cards left but for kings
     for rank in range(1, (king + 1) // 2):
         inside = count_of(counts, rank) + count_of(counts, king - rank)
@@ -114,9 +128,13 @@ def best_score(
             stays += max(outside - inside, 0)
     if stuck:
         left += count_bits(stuck & ~instance.of_rank[king])
+    if cleared == 0 and instance.facts[EARLIEST] == 0:
+        return _best_end(problem, instance, shape, supply, left, stays)
     clears_in = cleared
     if cleared == 0 and can_meet(instance, shape, supply):
         clears_in = earliest_clear(problem, instance, shape, cursor, pass_number)
+        if clears_in > 0:
+            clears_in = max(clears_in, instance.facts[EARLIEST])
     if problem.table.scoring == _PAR:
         return _BONUS[clears_in] - stays if clears_in > 0 else -max(stays, 1)
     removals = instance.facts[KINGS] + (instance.facts[OTHERS] - left) // 2 + (left - stays) // 2
@@ -124,6 +142,17 @@ def best_score(
     if clears_in <= 0:
         points -= problem.apex_points
     return _REMOVAL_POINTS * removals + points
+
+
+@inlined_kernel
+def _best_end(problem: Problem, instance: Instance, shape: int, supply: int, left: int, stays: int) -> int:
+    """No line from here scores more, in a deal that can't be cleared; see worth.py. ``left`` are the cards left but for
+    kings, ``stays`` cards that can't leave."""
+    worth = best_worth(instance, shape, supply)
+    base = 0 if problem.stock_pairs else left - 2 * total(instance.counts[shape])
+    if problem.table.scoring == _PAR:
+        return min(worth - base, -stays)
+    return worth + _REMOVAL_POINTS * (instance.facts[KINGS] + (instance.facts[OTHERS] - base) // 2)
 
 
 @inlined_kernel
@@ -151,12 +180,70 @@ def _removals_done(problem: Problem, instance: Instance, shape: int, stock: int)
 
 
 @inlined_kernel
-def fewest_removals(problem: Problem, instance: Instance, shape: int, stock: int, supply: int) -> int:
-    """No win takes fewer further removals; NO_WAY: there is no win. ``supply`` as of ``partners``."""
-    inner = most_inner(instance, shape, supply)
-    if inner < 0:
-        return NO_WAY
+def fewest_steps(
+    problem: Problem, instance: Instance, shape: int, stock: int, cursor: int, pass_number: int, supply: int
+) -> int:
+    """No win takes fewer further steps; NO_WAY: there is no win. ``supply`` as of ``partners``.
+
+    Each pair inside the pyramid takes two of its cards, each other removal one (and cards left but for kings have to
+    leave). So with P cards in the pyramid, i pairs inside it and T cards to be turned the removals are P - i, and where
+    the stock's top is playable each of the P - 2 i stock cards may have been spared its turning.
+    """
+    counts = instance.counts[shape]
+    others = total(counts)
+    kings = problem.shapes.cards[shape] - others
+    need = excess(counts, supply)
     if problem.goal_all:
-        kings = _kings_left(problem, instance, shape, stock)
+        if not can_meet(instance, shape, supply):
+            return NO_WAY
+        kings += count_bits(stock & instance.of_rank[problem.table.ranks])
         return kings + (problem.shapes.cards[shape] + count_bits(stock) - kings) // 2
-    return problem.shapes.cards[shape] - inner
+    ahead = stock & ~below(cursor)
+    clear_pass = pass_number
+    if problem.single:
+        clear_pass = max(
+            earliest_clear(problem, instance, shape, cursor, pass_number), instance.facts[EARLIEST], pass_number
+        )
+    least = 0
+    for rank in range(1, (problem.table.ranks + 1) // 2):
+        least += max(count_of(need, rank), count_of(need, problem.table.ranks - rank))
+    fewest = FAR
+    for at in range(instance.first[shape], instance.first[shape] + instance.size[shape]):
+        vector = instance.vectors[at]
+        if not covers_vector(vector, need):
+            continue
+        most = total(vector) // 2
+        if not problem.single:
+            fewest = min(fewest, others - most)
+            continue
+        turned = ahead
+        if clear_pass == pass_number:
+            turned = ahead & below(_furthest(problem, instance, stock, cursor, excess(counts, vector)))
+        turns = count_bits(turned)
+        if problem.table.stock_top:
+            inner = min(max((others - turns) // 2, least), most)
+            fewest = min(fewest, max(others - inner, turns + inner))
+        else:
+            fewest = min(fewest, others - most + turns)
+    return NO_WAY if fewest == FAR else kings + fewest + clear_pass - pass_number
+
+
+@inlined_kernel
+def _furthest(problem: Problem, instance: Instance, stock: int, cursor: int, demand: int) -> int:
+    """How far the cursor has to go in this pass until the stock has served a demand (packed, by the rank served)."""
+    king = problem.table.ranks
+    furthest = 0
+    left = demand
+    while left:
+        rank = lowest_bit(left) // FIELD + 1
+        missing = count_of(left, rank)
+        left &= ~(NUMBER << (FIELD * (rank - 1)))
+        cards = stock & instance.of_rank[king - rank]
+        missing -= count_bits(cards & below(cursor))
+        cards &= ~below(cursor)
+        while missing > 1:
+            cards &= cards - 1
+            missing -= 1
+        if missing > 0 and cards:
+            furthest = max(furthest, lowest_bit(cards) + 1)
+    return furthest - 1 if problem.table.stock_top and furthest > 0 else furthest

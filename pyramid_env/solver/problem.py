@@ -30,7 +30,11 @@ PASS_LIMIT: Final = 4  # passes that may be used; LAST_COUNTED_PASS + 1 = withou
 ROOT_SHAPE: Final = 5  # tables hold for this shape and those within it
 ROOT_STOCK: Final = 6  # the stock cards that positions can hold
 LATE_FROM: Final = 7  # ``late`` holds for this pass limit and later ones; above LAST_COUNTED_PASS: for none
-FACTS: Final = 8
+EARLIEST: Final = 8  # for SCORE: no clear comes in an earlier pass; 0: none comes at all
+MOST_STEPS: Final = 9  # for STEPS: longer lines are of no interest
+NEED: Final = 10  # packed: more partners inside the pyramid than these need not be told apart
+HASTE: Final = 11  # for STEPS: how much a step ahead weighs against one made; with 1 the first win is a shortest one
+FACTS: Final = 12
 
 
 class Problem(NamedTuple):
@@ -62,7 +66,9 @@ class Instance(NamedTuple):
     first: NDArray[np.int32]  # (N,) where a shape's vectors begin
     size: NDArray[np.int32]  # (N,) how many they are
     vectors: NDArray[np.int64]  # (V,) packed maximal vectors
+    worths: NDArray[np.int64]  # (V,) what an end of the way is worth, see worth.py
     found: NDArray[np.int64]  # (WIDEST + 2,) scratch space
+    found_worth: NDArray[np.int64]  # (WIDEST + 2,) scratch space
     late: NDArray[np.int32]  # (LAST_COUNTED_PASS, N) the latest times that leave hope, by the last pass that is used
 
 
@@ -110,6 +116,8 @@ def new_instance(rules: Rules, vectors: int = 0) -> Instance:
         first=np.zeros(count, np.int32),
         size=np.zeros(count, np.int32),
         vectors=np.zeros(vectors or 2 * count, np.int64),
+        worths=np.zeros(vectors or 2 * count, np.int64),
         found=np.zeros(WIDEST + 2, np.int64),
+        found_worth=np.zeros(WIDEST + 2, np.int64),
         late=np.zeros((LAST_COUNTED_PASS, count), np.int32),
     )

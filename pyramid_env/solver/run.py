@@ -14,10 +14,22 @@ from pyramid_env.rules import Rules
 from pyramid_env.solver import search
 from pyramid_env.solver.expand import CHILD_COLUMNS, MOST_CHILDREN, MOST_REMOVALS
 from pyramid_env.solver.positions import BUCKET, COUNT, FULL, NODE, PROGRESS_COLUMNS, ROOM, SLOTS, TOP, VALUE, Memory
-from pyramid_env.solver.problem import SCORE, STEPS, Instance, Problem, last_pass, new_instance, problem_of
+from pyramid_env.solver.problem import (
+    EARLIEST,
+    HASTE,
+    MOST_STEPS,
+    SCORE,
+    STEPS,
+    Instance,
+    Problem,
+    last_pass,
+    new_instance,
+    problem_of,
+)
 from pyramid_env.solver.relaxation import prepare
 from pyramid_env.solver.replay import replay
 from pyramid_env.solver.result import Limits
+from pyramid_env.solver.worth import find_worths
 
 SLICE: Final = 1 << 14
 """Positions expanded between two looks at the clock."""
@@ -27,6 +39,9 @@ _SMALLEST_GROWTH: Final = 1.25
 _MOST_ROOM: Final = 1 << 30  # positions are numbered by int32
 _KEPT_BYTES: Final = 64 << 20
 """Tables above this size are given back after the search that needed them."""
+
+
+_MOST_HASTE: Final = 4
 
 
 class Outcome(NamedTuple):
@@ -63,6 +78,12 @@ class Budget:
         """Positions that may still be stored."""
         most = self.limits.max_states
         return _MOST_ROOM if most is None else int(max(0, min(_MOST_ROOM, most - self.states)))
+
+    def within(self, states: int) -> Budget:
+        """A budget for a search that may store no more than some positions."""
+        most = min(states, self.states_left)
+        seconds = None if self.limits.max_seconds is None else max(0.0, self.limits.max_seconds - self.seconds)
+        return Budget(Limits(most, seconds, self.limits.max_bytes))
 
     @property
     def bytes(self) -> int:
@@ -123,12 +144,15 @@ class Workspace:
         self.longest_line: Final = rules.cards * (2 * rules.stock_size + 2)
         self.line = np.empty(self.longest_line, np.int64)
 
-    def take(
-        self, problem: Problem, ranks: NDArray[np.int8], state: NDArray[np.int64], pass_limit: int
-    ) -> None:
+    def take(self, problem: Problem, ranks: NDArray[np.int8], state: NDArray[np.int64], pass_limit: int) -> None:
         """Make the tables of a deal's position."""
         while not prepare(problem, self.instance, ranks, state, pass_limit):
-            self.instance = self.instance._replace(vectors=np.empty(2 * self.instance.vectors.size, np.int64))
+            self._widen()
+
+    def _widen(self) -> None:
+        """Twice as much room for vectors."""
+        room = 2 * self.instance.vectors.size
+        self.instance = self.instance._replace(vectors=np.empty(room, np.int64), worths=np.empty(room, np.int64))
 
     def ask(
         self,
@@ -137,13 +161,31 @@ class Workspace:
         state: NDArray[np.int64],
         budget: Budget,
         pass_limit: int | None = None,
+        *,
+        earliest: int = 1,
+        most_steps: int | None = None,
+        haste: int = 1,
     ) -> Outcome:
         """Search from a position until the question is answered or the budget is used up.
 
-        ``pass_limit`` None: all passes of the rules.
+        Args:
+            question: CLEAR, WIN, SCORE or STEPS.
+            ranks: (cards,) the deal.
+            state: (5,) the position.
+            budget: shared by the searches that answer one objective.
+            pass_limit: passes that may be used; None: all passes of the rules.
+            earliest: no clear comes in an earlier pass; 0: none comes at all.
+            most_steps: longer lines are of no interest.
+            haste: weight of the steps ahead; above 1 a win comes sooner and need not be the shortest.
         """
         problem = problem_of(self.rules, question)
         self.take(problem, ranks, state, last_pass(self.rules) if pass_limit is None else pass_limit)
+        self.instance.facts[EARLIEST] = earliest
+        self.instance.facts[HASTE] = haste
+        self.instance.facts[MOST_STEPS] = self.longest_line if most_steps is None else most_steps
+        if question == SCORE and earliest == 0:
+            while not find_worths(problem, self.instance):
+                self._widen()
         fixed = used_bytes((*problem.shapes, *self.instance))
         buckets = self._buckets(problem, state)
         memory = self.memory
@@ -178,7 +220,7 @@ class Workspace:
         if problem.question == SCORE:
             here, top = search.score_bounds(problem, self.instance, state)
             return (top - here + 2) * search.GREEDY
-        return self.longest_line + self.rules.cards if problem.question == STEPS else search.GREEDY
+        return _MOST_HASTE * self.longest_line if problem.question == STEPS else search.GREEDY
 
     def _outcome(
         self, problem: Problem, state: NDArray[np.int64], memory: Memory, decided: bool, budget: Budget

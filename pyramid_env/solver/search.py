@@ -48,6 +48,7 @@ from pyramid_env.solver.problem import (
     SCORE,
     STEPS,
     UNPLACED_KINGS,
+    WIN,
     Instance,
     Problem,
 )
@@ -109,8 +110,12 @@ def begin(problem: Problem, instance: Instance, memory: Memory, state: NDArray[n
     progress = memory.progress
     clear_memory(memory, buckets)
     if problem.question == SCORE:
+        if problem.keep_pass:
+            find_latest(problem, instance, state[kernels.PASS])
         here, progress[TOP] = score_bounds(problem, instance, state)
         progress[VALUE] = here - 1  # so that the root itself counts as reached
+    elif problem.question == STEPS:
+        find_latest(problem, instance, state[kernels.PASS])
     stock, cursor, pass_number = root_of(problem, instance, state)
     root = memory.children[0]
     root[_SHAPE], root[_STOCK], root[_CURSOR], root[_PASS] = instance.facts[ROOT_SHAPE], stock, cursor, pass_number
@@ -172,7 +177,7 @@ def advance(problem: Problem, instance: Instance, memory: Memory, slice_size: in
         if question == STEPS and is_goal(problem, shape, stock):
             progress[BEST] = stored
             return DONE
-        if progress[EXPANDED] == LATENESS_AFTER and question != SCORE:
+        if progress[EXPANDED] == LATENESS_AFTER and question <= WIN:
             find_latest(problem, instance, facts[PASS_LIMIT])
         progress[EXPANDED] += 1
         if question != SCORE and is_late(problem, instance, shape, cursor, pass_number):

@@ -11,7 +11,7 @@ from pyramid_env.rules import LAST_COUNTED_PASS
 from pyramid_env.solver.bounds import (
     NO_WAY,
     best_score,
-    fewest_removals,
+    fewest_steps,
     idle_cards,
     is_late,
     score_here,
@@ -33,7 +33,7 @@ from pyramid_env.solver.positions import (
     spread,
     waiting,
 )
-from pyramid_env.solver.problem import PASS_LIMIT, SCORE, STEPS, Instance, Problem
+from pyramid_env.solver.problem import HASTE, MOST_STEPS, PASS_LIMIT, SCORE, STEPS, Instance, Problem
 from pyramid_env.solver.relaxation import can_meet, partners
 
 GREEDY: Final = 1024
@@ -101,17 +101,7 @@ def visit(
     value = progress[VALUE]
     ended = shape == empty and not problem.goal_all
     reached = ended and question != STEPS
-    priority = -1
-    if question == SCORE:
-        value = score_here(problem, instance, shape, stock, cleared)
-        reached = value > progress[VALUE]
-        if not ended:
-            bound = best_score(problem, instance, shape, stock, cursor, pass_number, cleared)
-            if bound > max(value, progress[VALUE]):
-                priority = (progress[TOP] - bound) * GREEDY + greedy(problem, shape, stock, cursor, pass_number)
-        if priority < 0 and not reached:
-            return
-    elif not (ended or is_goal(problem, shape, stock)):
+    if question != SCORE and not (ended or is_goal(problem, shape, stock)):
         if pass_number == instance.facts[PASS_LIMIT] and problem.single:
             stuck = stuck_waste(problem, instance, shape, stock, cursor)
             if stuck and problem.goal_all:
@@ -122,73 +112,51 @@ def visit(
             cursor = next_left(stock, cursor, problem.table.stock_size)
         if is_late(problem, instance, shape, cursor, pass_number):
             return
-        supply = partners(instance, stock)
-        if question == STEPS:
-            ahead = fewest_removals(problem, instance, shape, stock, supply)
-            if ahead == NO_WAY:
-                return
-            priority = cost + ahead
-        elif not can_meet(instance, shape, supply):
-            return
-        else:
-            priority = greedy(problem, shape, stock, cursor, pass_number)
-    else:
-        priority = cost
-        if question != STEPS:
-            reached = True
-            ended = True
-    _store(
-        problem, memory, shape, stock, cursor, pass_number, kept, cost, parent, first, second, priority, ended, reached,
-        value,
-    )  # fmt: skip
-
-
-@inlined_kernel
-def _store(
-    problem: Problem,
-    memory: Memory,
-    shape: int,
-    stock: int,
-    cursor: int,
-    pass_number: int,
-    kept: int,
-    cost: int,
-    parent: int,
-    first: int,
-    second: int,
-    priority: int,
-    ended: bool,
-    reached: bool,
-    value: int,
-) -> None:
-    nodes, progress = memory.nodes, memory.progress
     if progress[COUNT] >= progress[ROOM]:
         progress[FULL] = 1
         return
-    new = progress[COUNT]
-    chain = -1
-    if not ended or problem.question == STEPS:
-        if 2 * new >= progress[SLOTS]:
+    # Positions at the end need no place in the table of keys: nothing follows them.
+    keyed = not ended or question == STEPS
+    slot = -1
+    if keyed:
+        if 2 * progress[COUNT] >= progress[SLOTS]:
             spread(memory)
-        slot = slot_of(nodes, memory.slots, progress[SLOTS], shape, stock, kept)
-        stored = memory.slots[slot]
-        if problem.one_label:
-            if stored >= 0:
-                node = nodes[stored]
-                if time_of(0 + node.cursor, 0 + node.pass_number) <= time_of(cursor, pass_number) or (
-                    problem.table.passes == 0 and node.pass_number == pass_number == _SATURATED
-                ):
-                    return
-                nodes[stored].dead = 1
-        else:
-            if _is_dominated(problem, memory, slot, stock, cursor, pass_number, cost):
-                return
-            chain = _survivors(problem, memory, slot, stock, cursor, pass_number, cost)
-        memory.slots[slot] = new
+        slot = slot_of(memory.nodes, memory.slots, progress[SLOTS], shape, stock, kept)
+        if _is_dominated(problem, memory, slot, stock, cursor, pass_number, cost):
+            return
+    priority = -1
+    if question == SCORE:
+        value = score_here(problem, instance, shape, stock, cleared)
+        reached = value > progress[VALUE]
+        if not ended:
+            bound = best_score(problem, instance, shape, stock, cursor, pass_number, cleared)
+            if bound > max(value, progress[VALUE]):
+                priority = (progress[TOP] - bound) * GREEDY + greedy(problem, shape, stock, cursor, pass_number)
+        if priority < 0 and not reached:
+            return
+    elif question == STEPS:
+        ahead = 0
+        if not is_goal(problem, shape, stock):
+            supply = partners(instance, stock)
+            ahead = fewest_steps(problem, instance, shape, stock, cursor, pass_number, supply)
+        if ahead == NO_WAY or cost + ahead > instance.facts[MOST_STEPS]:
+            return
+        priority = cost + instance.facts[HASTE] * ahead
+    elif ended or is_goal(problem, shape, stock):
+        reached = True
+    elif can_meet(instance, shape, partners(instance, stock)):
+        priority = greedy(problem, shape, stock, cursor, pass_number)
+    else:
+        return
+    new = progress[COUNT]
     progress[COUNT] = new + 1
+    nodes = memory.nodes
+    nodes[new].chain = -1
+    if keyed:
+        nodes[new].chain = _survivors(problem, memory, slot, stock, cursor, pass_number, cost)
+        memory.slots[slot] = new
     nodes[new].stock = stock
     nodes[new].parent = parent
-    nodes[new].chain = chain
     nodes[new].queue = -1
     nodes[new].shape = shape
     nodes[new].cost = cost
@@ -198,7 +166,7 @@ def _store(
     nodes[new].dead = 0
     nodes[new].first = first
     nodes[new].second = second
-    if priority >= 0 and not (ended and problem.question != STEPS):
+    if priority >= 0:
         nodes[new].queue = memory.heads[priority]
         memory.heads[priority] = new
         progress[BUCKET] = min(progress[BUCKET], priority)
@@ -213,6 +181,13 @@ def _is_dominated(
 ) -> bool:
     """Does a stored position of the key make the new one needless?"""
     stored = 0 + memory.slots[slot]
+    if problem.one_label:
+        if stored < 0:
+            return False
+        node = memory.nodes[stored]
+        return time_of(0 + node.cursor, 0 + node.pass_number) <= time_of(cursor, pass_number) or (
+            problem.table.passes == 0 and node.pass_number == pass_number == _SATURATED
+        )
     while stored >= 0:
         node = memory.nodes[stored]
         wait = waiting(problem.table, stock, 0 + node.cursor, 0 + node.pass_number, cursor, pass_number)
@@ -234,6 +209,10 @@ def _survivors(
     head = -1
     tail = -1
     stored = 0 + memory.slots[slot]
+    if problem.one_label:
+        if stored >= 0:
+            nodes[stored].dead = 1
+        return head
     while stored >= 0:
         node = nodes[stored]
         following = 0 + node.chain
