@@ -56,7 +56,8 @@ def answer_many(
         most_expanded, most_stored: positions of one search, beyond which a deal is left open.
         scratch: (5,) a position.
         out_answers: (n, 4) columns above.
-        out_actions: (n, longest line) the lines.
+        out_actions: (n, longest line) the lines; (n, 0) if they are not wanted, which takes less time. ``earliest``
+            needs them.
     """
     progress, facts = memory.progress, instance.facts
     for d in range(start, ranks.shape[0]):
@@ -74,7 +75,9 @@ def answer_many(
                 return d
             spent += progress[EXPANDED]
             stored += progress[COUNT]
-            if progress[BEST] >= 0:
+            if progress[BEST] >= 0 and not out_actions.shape[1]:
+                found = 1
+            elif progress[BEST] >= 0:
                 for column in range(STATE_COLUMNS):
                     scratch[column] = states[d, column]
                 length = replay(problem, instance, memory, scratch, out_actions[d])

@@ -62,10 +62,15 @@ def solve_positions_block(
     objective: Objective,
     limits: Limits,
     stop: NDArray[np.int64],
+    *,
+    lines: bool = True,
 ) -> Block:
-    """As :func:`solve_block`, from positions (n, 5) int64 of the deals; both arrays C-contiguous and writable."""
+    """As :func:`solve_block`, from positions (n, 5) int64 of the deals; both arrays C-contiguous and writable.
+
+    Without ``lines`` those that would cost time are left out, and are empty.
+    """
     answers: list[Answer] = []
-    quick = _Quick(rules, objective, limits, len(ranks))
+    quick = _Quick(rules, objective, limits, len(ranks), lines)
     while len(answers) < len(ranks) and not stop[0]:
         answers += quick.answers(ranks, states, len(answers))
         if len(answers) < len(ranks):  # more than the quick way may spend, or another objective
@@ -85,9 +90,10 @@ def solve_positions_block(
 class _Quick:
     """The compiled way to answer many deals, for the objectives it knows."""
 
-    def __init__(self, rules: Rules, objective: Objective, limits: Limits, most: int) -> None:
+    def __init__(self, rules: Rules, objective: Objective, limits: Limits, most: int, lines: bool) -> None:
         self.tables = workspace(rules)
         self.known = objective in (Objective.WIN, Objective.EARLIEST)
+        self.with_lines = lines or objective is Objective.EARLIEST
         self.earliest = objective is Objective.EARLIEST
         self.problem = problem_of(rules, CLEAR if self.earliest else WIN)
         memory = self.tables.memory
@@ -99,7 +105,7 @@ class _Quick:
         if limits.max_seconds is not None and limits.max_seconds < _QUICK_SECONDS:
             self.known = False
         self.found = np.empty((most, ANSWER_COLUMNS), np.int64)
-        self.lines = np.empty((most, self.tables.longest_line if self.known else 0), np.int64)
+        self.lines = np.empty((most, self.tables.longest_line if self.known and self.with_lines else 0), np.int64)
         self.scratch = np.empty(STATE_COLUMNS, np.int64)
 
     def answers(self, ranks: NDArray[np.int8], states: NDArray[np.int64], start: int) -> list[Answer]:
