@@ -8,12 +8,13 @@ import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numba
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
+_NJIT: Final[Any] = numba.njit  # its type hints leave out _nrt
 _PACKAGE: Final = Path(__file__).resolve().parent
 _IMPORTS: Final = re.compile(rb"^from pyramid_env([\w.]*) import (.*)$", re.MULTILINE)
 """Imports at the top level of a file: what a kernel of that file can call or read a constant from."""
@@ -76,9 +77,9 @@ def _compiled(function: Function, **options: bool | str) -> Function:
         # Where no folder can be written Numba refuses the cache; compiling anew at each start is right then.
         warnings.simplefilter("ignore", numba.NumbaWarning)
         try:
-            compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+            compiled = _NJIT(cache=True, nogil=True, error_model="numpy", **options)(function)
         except RuntimeError:
-            return cast(Function, numba.njit(nogil=True, error_model="numpy", **options)(function))
+            return cast(Function, _NJIT(nogil=True, error_model="numpy", **options)(function))
     stamped = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if stamped is not None and hasattr(stamped, "_source_stamp"):
         stamped._source_stamp = _stamp(Path(function.__code__.co_filename).resolve())

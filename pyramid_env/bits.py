@@ -34,11 +34,13 @@ def _highest_bit(_typing: Any, _bits: Any) -> Any:
     return _MASK_TO_NUMBER, emit
 
 
-count_bits: Callable[[int], int] = intrinsic(_count_bits)
+_intrinsic: Final[Any] = intrinsic
+
+count_bits: Callable[[int], int] = _intrinsic(_count_bits)
 """Number of bits set. Callable from kernels only."""
 
-lowest_bit: Callable[[int], int] = intrinsic(_lowest_bit)
+lowest_bit: Callable[[int], int] = _intrinsic(_lowest_bit)
 """Index of the lowest bit set, 64 for none. Callable from kernels only."""
 
-highest_bit: Callable[[int], int] = intrinsic(_highest_bit)
+highest_bit: Callable[[int], int] = _intrinsic(_highest_bit)
 """Index of the highest bit set, -1 for none. Callable from kernels only."""

@@ -25,6 +25,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
+from pyramid_env.bits import count_bits
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import (
     CLEARED,
@@ -34,7 +35,6 @@ from pyramid_env.kernels import (
     STATE_COLUMNS,
     STOCK,
     Table,
-    count_bits,
     top_card,
 )
 from pyramid_env.rules import Rules

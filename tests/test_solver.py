@@ -399,7 +399,7 @@ def test_direct_generation_equals_the_walk_through_the_kernels() -> None:
             workspace.take(problem, ranks, state, last_pass(rules))
             pyramid, stock, cursor, pass_number = (int(state[column]) for column in (PYRAMID, STOCK, CURSOR, PASS))
             shape = int(np.flatnonzero(problem.shapes.masks == pyramid)[0])
-            if pyramid == 0 and rules.goal == "pyramid" or workspace.instance.closed[shape] != shape:
+            if (pyramid == 0 and rules.goal == "pyramid") or workspace.instance.closed[shape] != shape:
                 continue  # over, or a king of the pyramid would leave first
             at = (shape, stock, cursor, pass_number)
             count = expand_single(problem, workspace.instance, *at, direct)

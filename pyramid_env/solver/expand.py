@@ -275,9 +275,7 @@ def _take(
     """Stock card k leaves, alone or with a pyramid card that is already taken out of ``shape``."""
     if k == top:
         return _leave_now(problem, instance, shape, stock, cursor, pass_number, k, -1, out, count)
-    return _leave(
-        problem, instance, shape, stock, cursor, pass_number, k, -1, problem.table.stock_top, out, count
-    )
+    return _leave(problem, instance, shape, stock, cursor, pass_number, k, -1, problem.table.stock_top, out, count)
 
 
 @inlined_kernel
@@ -317,8 +315,8 @@ def _leave(
     out: Children,
     count: int,
 ) -> int:
-    """Stock card k, and another if ``second`` is not -1, leave when next the stock's top is k (``from_stock``), or was k
-    a draw ago."""
+    """Stock card k leaves, and with it another if ``second`` is not -1, when next the stock's top is k
+    (``from_stock``), or was k a draw ago."""
     table = problem.table
     ahead = stock & ~below(cursor)
     free = instance.facts[FREE_KINGS]

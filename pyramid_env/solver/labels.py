@@ -45,8 +45,8 @@ class RatedMove(NamedTuple):
 
     Attributes:
         move: the move.
-        value: what is reached after it, by the objective: final score; 1 for a win; earliest pass of the clear or fewest
-            steps in all, this one counted, 0 = none.
+        value: what is reached after it, by the objective: the final score; 1 for a win; the earliest pass of the clear,
+            or the fewest steps with this one counted, 0 = none.
         bound: what is proven; equal to ``value`` unless a limit was met.
         proven: is the value final?
     """
@@ -126,9 +126,7 @@ def checked_positions(rules: Rules, ranks: ArrayLike, states: ArrayLike) -> tupl
     all_ranks = np.array(np.broadcast_to(given, (len(rows), rules.cards)), np.int8)
     known = shapes(rules.rows)
     last = LAST_COUNTED_PASS if rules.passes is None else rules.passes
-    next_card = np.array(
-        [_lowest(stock >> cursor, cursor, rules.stock_size) for stock, cursor in rows[:, [1, 2]].tolist()]
-    )
+    next_card = np.array([_next_card(rules, stock, cursor) for stock, cursor in rows[:, [STOCK, CURSOR]].tolist()])
     faults = (
         ("pyramid: a card is gone whose cover is left", _no_shapes(known, rows[:, PYRAMID])),
         (f"stock: expected a mask of {rules.stock_size} cards", (rows[:, STOCK] >> rules.stock_size) != 0),
@@ -150,8 +148,12 @@ def _no_shapes(known: Shapes, pyramids: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.array([shape_of(known.masks, known.slots, int(mask)) < 0 for mask in pyramids], np.bool_)
 
 
-def _lowest(ahead: int, cursor: int, size: int) -> int:
-    return cursor + (ahead & -ahead).bit_length() - 1 if ahead > 0 else size
+def _next_card(rules: Rules, stock: int, cursor: int) -> int:
+    """The cursor as it should be spelt: the first card left at or after it."""
+    if not 0 <= cursor <= rules.stock_size:
+        return -1
+    ahead = stock >> cursor
+    return cursor + (ahead & -ahead).bit_length() - 1 if ahead > 0 else rules.stock_size
 
 
 def rate_moves(
@@ -176,11 +178,14 @@ def rate_moves(
         raise SolverError(f"rate_moves: expected a Game, got {type(game).__name__} {game!r}")
     rules = game.rules
     warm_up()
-    position = tuple(int(column) for column in game.state)
+    pyramid, stock, cursor, pass_number, cleared = position = [int(column) for column in game.state]
     actions = kernels.legal_actions(rules, np.array(game.ranks, np.int8), np.array(position, np.int64)).tolist()
     if not actions:
         return []
-    after = np.array([kernels.apply(kernels.table(rules), *position, action) for action in actions], np.int64)
+    table = kernels.table(rules)
+    after = np.array(
+        [kernels.apply(table, pyramid, stock, cursor, pass_number, cleared, action) for action in actions], np.int64
+    )
     ranks = np.array(np.broadcast_to(game.ranks, (len(actions), rules.cards)), np.int8)
     block = solve_positions_block(rules, ranks, after, asked, limits, np.zeros(1, np.int64), lines=False)
     step = 1 if asked is Objective.STEPS else 0

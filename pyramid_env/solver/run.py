@@ -13,7 +13,19 @@ from numpy.typing import NDArray
 from pyramid_env.rules import Rules
 from pyramid_env.solver import search
 from pyramid_env.solver.expand import CHILD_COLUMNS, MOST_CHILDREN, MOST_REMOVALS
-from pyramid_env.solver.positions import BUCKET, COUNT, FULL, NODE, PROGRESS_COLUMNS, ROOM, SLOTS, TOP, VALUE, Memory
+from pyramid_env.solver.positions import (
+    BEST,
+    BUCKET,
+    COUNT,
+    FULL,
+    NODE,
+    PROGRESS_COLUMNS,
+    ROOM,
+    SLOTS,
+    TOP,
+    VALUE,
+    Memory,
+)
 from pyramid_env.solver.problem import (
     EARLIEST,
     HASTE,
@@ -29,6 +41,7 @@ from pyramid_env.solver.problem import (
 from pyramid_env.solver.relaxation import prepare
 from pyramid_env.solver.replay import replay
 from pyramid_env.solver.result import Limits
+from pyramid_env.solver.visit import GREEDY
 from pyramid_env.solver.worth import find_worths
 
 SLICE: Final = 1 << 14
@@ -102,7 +115,7 @@ def new_memory(positions: int) -> Memory:
     return Memory(
         nodes=np.empty(positions, NODE),
         slots=np.empty(slots, np.int32),
-        heads=np.empty(search.GREEDY, np.int32),
+        heads=np.empty(GREEDY, np.int32),
         progress=np.zeros(PROGRESS_COLUMNS, np.int64),
         children=np.empty((MOST_CHILDREN, CHILD_COLUMNS), np.int64),
         actions=np.empty(MOST_REMOVALS, np.int64),
@@ -219,8 +232,8 @@ class Workspace:
         """Buckets that the search from a position can need."""
         if problem.question == SCORE:
             here, top = search.score_bounds(problem, self.instance, state)
-            return (top - here + 2) * search.GREEDY
-        return _MOST_HASTE * self.longest_line if problem.question == STEPS else search.GREEDY
+            return (top - here + 2) * GREEDY
+        return _MOST_HASTE * self.longest_line if problem.question == STEPS else GREEDY
 
     def _outcome(
         self, problem: Problem, state: NDArray[np.int64], memory: Memory, decided: bool, budget: Budget
@@ -231,12 +244,12 @@ class Workspace:
         value = int(progress[VALUE])
         bound = int(progress[BUCKET]) if progress[COUNT] else 0
         if problem.question == SCORE:
-            bound = value if decided else max(value, int(progress[TOP]) - bound // search.GREEDY)
+            bound = value if decided else max(value, int(progress[TOP]) - bound // GREEDY)
         final = state.copy()
-        found = bool(progress[search.BEST] >= 0)
+        found = bool(progress[BEST] >= 0)
         made = replay(problem, self.instance, memory, final, self.line)
         assert made >= 0, "the line found is no legal line"
-        assert not found or problem.question != STEPS or made == memory.nodes[progress[search.BEST]]["cost"], (
+        assert not found or problem.question != STEPS or made == memory.nodes[progress[BEST]]["cost"], (
             "the line is longer than was counted"
         )
         return Outcome(decided, found, value, bound, self.line[:made].copy(), final)

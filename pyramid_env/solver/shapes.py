@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import comb
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,7 +152,7 @@ def shapes(rows: int) -> Shapes:
         row_points += points * ((masks & row) == 0)
     room = (0, 0, 0)
     while True:  # once to count, once to fill
-        columns = []
+        columns: list[Any] = []
         for ways, places in zip(room, (1, 2, 2), strict=True):
             columns += [np.zeros(count + 1, np.int32), *(np.zeros(ways, np.int8) for _ in range(places))]
             columns.append(np.zeros(ways, np.int16))
