@@ -205,8 +205,9 @@ def fewest_steps(
             earliest_clear(problem, instance, shape, cursor, pass_number), instance.facts[EARLIEST], pass_number
         )
     least = 0
-    for rank in range(1, (problem.table.ranks + 1) // 2):
-        least += max(count_of(need, rank), count_of(need, problem.table.ranks - rank))
+    if need:
+        for rank in range(1, (problem.table.ranks + 1) // 2):
+            least += max(count_of(need, rank), count_of(need, problem.table.ranks - rank))
     fewest = FAR
     for at in range(instance.first[shape], instance.first[shape] + instance.size[shape]):
         vector = instance.vectors[at]

@@ -40,6 +40,8 @@ FIELD: Final = 5
 NUMBER: Final = 15
 ONES: Final = sum(1 << (FIELD * f) for f in range(12))
 GUARDS: Final = 16 * ONES
+_EVERY_SECOND: Final = sum(NUMBER << (2 * FIELD * f) for f in range(6))
+_SUM_UP: Final = sum(1 << (2 * FIELD * f) for f in range(6))
 NEVER_LATE: Final = 1 << 20
 
 
@@ -71,12 +73,9 @@ def covers_vector(vector: int, other: int) -> bool:
 
 @kernel
 def total(packed: int) -> int:
-    """The sum of all numbers."""
-    result = 0
-    while packed:
-        result += packed & NUMBER
-        packed >>= FIELD
-    return result
+    """The sum of all numbers: two by two, then all six sums at once by a multiplication."""
+    pairs = (packed & _EVERY_SECOND) + ((packed >> FIELD) & _EVERY_SECOND)
+    return ((pairs * _SUM_UP) >> (10 * FIELD)) & (2 ** (2 * FIELD) - 1)
 
 
 @inlined_kernel
