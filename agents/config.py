@@ -21,6 +21,7 @@ from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 
 REWARDS: Final = ("cards", "par", "msc", "win", "shaped")
+DEALS: Final = ("random", "winnable")
 BEST_BY: Final = ("wins", "score")
 ACTIVATIONS: Final = ("relu", "tanh", "gelu")
 
@@ -42,6 +43,8 @@ class EnvConfig:
         reward_scale: factor on every reward; values near 1 a game suit PPO's defaults.
         num_envs: games side by side.
         max_episode_steps: a longer game is cut off (truncated, its value bootstrapped).
+        deals: ``"random"``, or ``"winnable"``: random deals that the solver, working beside the training, proves
+            winnable. Evaluation deals are not touched by it.
     """
 
     observation: str = "memory"
@@ -51,10 +54,12 @@ class EnvConfig:
     reward_scale: float = 1.0
     num_envs: int = 256
     max_episode_steps: int = 2000
+    deals: str = "random"
 
     def __post_init__(self) -> None:
         _one_of("env.observation", self.observation, LEVELS[:2])
         _one_of("env.reward", self.reward, REWARDS)
+        _one_of("env.deals", self.deals, DEALS)
         _at_least("env.num_envs", self.num_envs, 1)
         _at_least("env.max_episode_steps", self.max_episode_steps, 1)
         _positive("env.reward_scale", self.reward_scale)

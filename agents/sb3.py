@@ -29,7 +29,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from agents.base import Agent, Observations, checked_masks
 from agents.checkpoint import Checkpoint, CheckpointError, check_rules, checkpoint_path, load_checkpoint
 from agents.networks import MaskedTokenPolicy, token_counts
-from pyramid_env.deal import Deal
+from pyramid_env.deal import Deal, DealSource
 from pyramid_env.env import END_FACTS, START_OPTIONS
 from pyramid_env.errors import PyramidError
 from pyramid_env.moves import move_table
@@ -68,6 +68,7 @@ class PyramidVecEnv(VecEnv):
         flat: observations as one (B, F) int8 array (``"MlpPolicy"``, MaskedTokenPolicy) instead of one array a field
             (``"MultiInputPolicy"``).
         seed: of the first reset; deals, and nothing else, are drawn from it.
+        deals: None, or where random deals come from instead, such as WinnableDeals; not closed with the environment.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class PyramidVecEnv(VecEnv):
         max_episode_steps: int = 2000,
         flat: bool = False,
         seed: int | None = None,
+        deals: DealSource | None = None,
     ) -> None:
         self.envs: Final = PyramidVectorEnv(
             num_envs=num_envs,
@@ -91,6 +93,7 @@ class PyramidVecEnv(VecEnv):
             autoreset_mode=AutoresetMode.SAME_STEP,
             max_episode_steps=max_episode_steps,
             copy=False,
+            deals=deals,
         )
         self._layout: Final = layout(self.envs.rules, observation)
         self._flat: Final = flat

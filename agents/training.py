@@ -40,12 +40,14 @@ from agents.evaluation import evaluate_agent, progress_bar, replace_file
 from agents.networks import MaskedTokenPolicy, NonFiniteError, token_counts
 from agents.sb3 import CompactRolloutBuffer, PyramidVecEnv, Sb3Agent, put_weights, weights_of
 from pyramid_env.benchmark import parse_deals
+from pyramid_env.deal import DealSource
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import CARDS_LEFT, WON
 from pyramid_env.moves import move_table
 from pyramid_env.reward import RewardScheme
 from pyramid_env.rules import Rules
 from pyramid_env.solver import Limits
+from pyramid_env.winnable import WinnableDeals
 
 CONFIG_FILE: Final = "config.yaml"
 EVALUATIONS_FILE: Final = "evaluations.jsonl"
@@ -170,8 +172,8 @@ def resume(run: Path, *, say: Say = lambda line: None, progress: bool = False) -
 # ---- the parts of a run ----------------------------------------------------------------------------------------------
 
 
-def make_env(config: EnvConfig, rules: Rules) -> PyramidVecEnv:
-    """The training environment of a config."""
+def make_env(config: EnvConfig, rules: Rules, deals: DealSource | None = None) -> PyramidVecEnv:
+    """The training environment of a config; ``deals`` as in :class:`PyramidVecEnv`."""
     scheme: str | RewardScheme = config.reward
     if config.reward == "cards":
         scheme = CardsReward(config.card_reward, config.win_reward)
@@ -183,6 +185,7 @@ def make_env(config: EnvConfig, rules: Rules) -> PyramidVecEnv:
         reward_scale=config.reward_scale,
         max_episode_steps=config.max_episode_steps,
         flat=True,
+        deals=deals,
     )
 
 
@@ -223,8 +226,9 @@ class _Trainer:
         torch.set_num_threads(config.threads)
         start = None if latest is None else load_checkpoint(latest)
         done = 0 if start is None else int(start.progress["steps"])
-        self.env: Final = make_env(config.env, config.game)
         seed = config.seed if not done else int(np.random.SeedSequence([config.seed, done]).generate_state(1)[0])
+        self.source: Final = WinnableDeals(config.game, seed) if config.env.deals == "winnable" else None
+        self.env: Final = make_env(config.env, config.game, self.source)
         self.model: Final = make_model(config, self.env, seed)
         self.best: Evaluation | None = self._best_so_far(start)
         self.measured_at = self._trim_evaluations(done)
@@ -306,6 +310,8 @@ class _Trainer:
     def _result(self, done: int, began: float, *, finished: bool = True) -> TrainingResult:
         """What this call came to, which began with ``done`` steps at the time ``began``; nothing is played after it."""
         self.env.close()
+        if self.source is not None:
+            self.source.close()
         steps = self.model.num_timesteps
         rate = (steps - done) / max(time.perf_counter() - began, 1e-9)
         return TrainingResult(self.run, str(self.config.game), steps, finished, tuple(self.evaluations), rate)

@@ -49,18 +49,19 @@ def _stamp(path: Path) -> tuple[str, int]:
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function that allocates nothing, in nopython mode, on its first call.
+    """Compile a function that neither makes nor returns arrays, in nopython mode, on its first call.
 
     cache: the second start loads machine code from disk. nogil: threads may run kernels side by side. error_model
     numpy: no test for division by zero in inner loops. Integers wrap on overflow, as in C. _nrt: without Numba's
     reference counting, which otherwise takes two atomic operations for each array of each tuple that one kernel hands
-    to another (measured: half of the solver's time); what is lost with it is making arrays.
+    to another (measured: half of the solver's time). What is lost with it is making arrays, and handing them back: a
+    caller that counts references would give up one that was never taken. Such functions are allocating kernels.
     """
     return _compiled(function, _nrt=False)
 
 
 def allocating_kernel(function: Function) -> Function:
-    """As :func:`kernel`, for a function that makes arrays of its own."""
+    """As :func:`kernel`, for a function that makes arrays of its own or returns arrays."""
     return _compiled(function)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,9 +70,24 @@ class Deal:
         return cls.number(date.year * 10_000 + date.month * 100 + date.day, rules)
 
     @classmethod
-    def random(cls, rng: np.random.Generator, rules: Rules | str = "pyramid") -> Deal:
-        """A random numbered deal from 1,000,000 up (the training range), drawn from the generator."""
-        return cls.number(int(random_numbers(rng, 1)[0]), rules)
+    def random(cls, rng: np.random.Generator, rules: Rules | str = "pyramid", *, winnable: bool = False) -> Deal:
+        """A random numbered deal from 1,000,000 up (the training range), drawn from the generator.
+
+        Args:
+            rng: the generator.
+            rules: whose deck is dealt, and whose game the deal is to be winnable in.
+            winnable: draw until the solver proves that the deal can be won (one that is open after a million positions
+                is passed over); the same generator gives the same deal on every machine.
+
+        Raises:
+            DeckError: ``rng`` is no numpy.random.Generator, or 10,000 deals in a row cannot be won.
+        """
+        if not winnable:
+            return cls.number(int(random_numbers(rng, 1)[0]), rules)
+        from pyramid_env.winnable import random_winnable  # the solver is built on deals
+
+        chosen = read_rules(rules)
+        return cls.number(random_winnable(rng, chosen), chosen)
 
     @classmethod
     def parse(cls, text: str, rules: Rules | str = "pyramid") -> Deal:
@@ -98,6 +113,14 @@ class Deal:
 
     def __repr__(self) -> str:
         return f"Deal.number({self.deal_number})" if self.deal_number is not None else f"Deal.parse({str(self)!r})"
+
+
+class DealSource(Protocol):
+    """Where an environment takes its random deals from, instead of its seeded generator."""
+
+    def take(self, count: int) -> NDArray[np.int64]:
+        """(count,) int64: the next deal numbers, 0 .. 2^63 - 1."""
+        ...
 
 
 def check_number(number: object) -> int:

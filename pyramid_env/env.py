@@ -12,7 +12,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from pyramid_env.cards import RANKS_A_SUIT
-from pyramid_env.deal import Deal, check_number, deal_numbers, random_numbers
+from pyramid_env.deal import Deal, DealSource, check_number, deal_numbers, random_numbers
 from pyramid_env.errors import IllegalMoveError, PyramidError
 from pyramid_env.kernels import CLEARED_IN, FACT_COLUMNS, MSC, OVER, PAR, SCORE, STATE_COLUMNS, WON, start_state
 from pyramid_env.moves import MoveTable, move_table
@@ -100,8 +100,8 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
     ``illegal_action="penalty"``.
 
     ## Starting State
-    A random numbered deal from 1,000,000 up, drawn from ``np_random`` (deals without a first move, possible where
-    nothing can be turned, are passed over), or what ``reset(options=...)`` names, one of:
+    A random numbered deal from 1,000,000 up, drawn from ``np_random`` or taken from ``deals`` (deals without a first
+    move, possible where nothing can be turned, are passed over), or what ``reset(options=...)`` names, one of:
 
     - ``{"deal": 42}`` or ``{"deal": Deal}``: a deal by number or a :class:`~pyramid_env.deal.Deal`;
     - ``{"cards": "94J8..."}``: a deal as text, with suits or ranks alone;
@@ -123,6 +123,9 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
     - ``illegal_action``: ``"penalty"`` (default): nothing changes, reward -1, ``info["illegal_action"]``; ``"raise"``:
       IllegalMoveError, nothing changes.
     - ``render_mode``: ``"ansi"`` (text) or ``"rgb_array"``.
+    - ``deals``: None (default), or where the random deals come from instead of ``np_random``, seeds or not: anything
+      with ``take(count)`` (:class:`~pyramid_env.deal.DealSource`), such as
+      :class:`~pyramid_env.winnable.WinnableDeals`.
 
     ## Info
     | key | when | value |
@@ -146,9 +149,11 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         reward: str | RewardScheme = "par",
         illegal_action: str = "penalty",
         render_mode: str | None = None,
+        deals: DealSource | None = None,
     ) -> None:
         self.rules = read_rules(rules)
         self.level = observation
+        self.deals = check_source(deals, self.rules)
         self.render_mode = check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         self._raises = check_choice("illegal_action", illegal_action, ILLEGAL_ACTION) == "raise"
         self._reward = reward_scheme(reward, self.rules)
@@ -204,7 +209,8 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
             self._begin(start)
         else:
             for _ in range(MAX_DEAD_DEALS):
-                self._begin(numbered_start(int(random_numbers(self.np_random, 1)[0]), self.rules))
+                drawn = random_numbers(self.np_random, 1) if self.deals is None else next_numbers(self.deals, 1)
+                self._begin(numbered_start(int(drawn[0]), self.rules))
                 if self._playing:
                     break
             else:
@@ -332,6 +338,28 @@ def game_start(game: Any, rules: Rules) -> Start:
     if game.rules != rules:
         raise PyramidError(f'options["game"]: expected a game of {rules}, got one of {game.rules}')
     return _checked_start(game.deal, rules)._replace(state=np.array(game.state, np.int64))
+
+
+def check_source(source: Any, rules: Rules) -> DealSource | None:
+    """The source, or None; PyramidError if it is none, or says that it is for other rules."""
+    if source is None:
+        return None
+    if not callable(getattr(source, "take", None)):
+        raise PyramidError(f"deals: expected None or a source with take(count), got {type(source).__name__} {source!r}")
+    meant = getattr(source, "rules", rules)
+    if isinstance(meant, Rules) and meant.replace(match_games=1) != rules.replace(match_games=1):
+        raise PyramidError(f"deals: expected a source for {rules}, got one for {meant}")
+    found: DealSource = source
+    return found
+
+
+def next_numbers(source: DealSource, count: int) -> NDArray[np.int64]:
+    """(count,) the next deal numbers of a source; PyramidError if it gives anything else."""
+    numbers = np.asarray(source.take(count))
+    if numbers.shape != (count,) or numbers.dtype.kind not in "iu":
+        got = f"{numbers.dtype} of shape {numbers.shape}"
+        raise PyramidError(f"deals: expected take({count}) to give {count} deal numbers, got {got}")
+    return numbers.astype(np.int64)
 
 
 def read_options(options: object) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def packed(rules: Rules, level: str) -> Packed:
     return Packed(numbers, *(array for array in full if isinstance(array, np.ndarray)))
 
 
-@kernel
+@allocating_kernel
 def _unpack(
     n: NDArray[np.int64],
     first_action: NDArray[np.int64],

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from pyramid_env.deal import Deal, deal_numbers, random_numbers
+from pyramid_env.deal import Deal, DealSource, deal_numbers, random_numbers
 from pyramid_env.env import (
     END_FACTS,
     END_FLAGS,
@@ -26,9 +26,11 @@ from pyramid_env.env import (
     check_choice,
     check_options,
     check_seed,
+    check_source,
     deal_start,
     game_start,
     illegal_text,
+    next_numbers,
     ranks_of,
     read_options,
     read_start,
@@ -73,6 +75,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         autoreset_mode: an AutoresetMode or its value: ``NEXT_STEP`` (default), ``SAME_STEP``, ``DISABLED``.
         max_episode_steps: an episode is truncated after so many steps; None or -1 = never. ``gym.make_vec`` passes the
             registered limit.
+        deals: as in the single environment; the games that need a deal take theirs in rising order.
         copy: a bool. True (default): observations, masks and all else returned are new arrays. False, the fast way:
             observations, ``infos["action_mask"]`` and ``action_masks()`` are the environment's own arrays and change
             with the next step or reset.
@@ -105,9 +108,11 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
         copy: bool = True,
+        deals: DealSource | None = None,
     ) -> None:
         self.num_envs = _positive("num_envs", num_envs)
         self.rules = read_rules(rules)
+        self.deals = check_source(deals, self.rules)
         self.level = observation
         if not isinstance(copy, (bool, np.bool_)):
             raise PyramidError(f"copy: expected True or False, got {copy!r}")
@@ -350,7 +355,8 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     def _deal_random(self, index: NDArray[np.intp]) -> None:
         """Give games their next random deals; deals without a first move are passed over."""
         for _ in range(MAX_DEAD_DEALS):
-            self._deal_numbers(index, self._streams.take(index))
+            numbers = self._streams.take(index) if self.deals is None else next_numbers(self.deals, index.size)
+            self._deal_numbers(index, numbers)
             index = index[self.facts[index, OVER] != 0]
             if not index.size:
                 return

@@ -32,3 +32,14 @@ def test_kernels_carry_the_stamp():
     found = kernels_of(kernels)
     assert len(found) > 15
     assert all(kernel._cache._cache_file._source_stamp == stamp for kernel in found.values())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_only_allocating_kernels_return_arrays(name):
+    """Without reference counting an array that is handed back would be freed while it is in use."""
+    module = importlib.import_module(name)
+    for kernel in kernels_of(module).values():
+        if kernel.targetoptions.get("_nrt", True):
+            continue
+        result = str(kernel.py_func.__annotations__["return"])
+        assert not any(word in result for word in ("NDArray", "Table", "Nodes", "Memory", "Instance")), kernel
