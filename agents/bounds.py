@@ -21,14 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.evaluation import GameRecord, check_folder, progress_bar, replace_file
+from pyramid_env.benchmark import SHIPPED, SPLITS, bounds
+from pyramid_env.benchmark.bounds import switches
 from pyramid_env.deal import Deal
 from pyramid_env.errors import PyramidError
-from pyramid_env.rules import Rules
+from pyramid_env.rules import PRESETS, Rules
 from pyramid_env.solver import Limits, solve
-
-SOLVER_VERSION: Final = 1
-"""Goes up when the solver's answers can change (other proofs within the same limits, a mended fault); stored bounds
-of other versions are not used."""
+from pyramid_env.solver.columns import SOLVER_VERSION
 
 MAX_STATES: Final = 5_000_000
 """States searched for one answer, unless told otherwise. A limit in states, not seconds: the same deals are left open
@@ -80,7 +79,7 @@ def find_bounds(
     folder: Path | None = None,
     progress: bool = False,
 ) -> list[DealBound]:
-    """Bounds of numbered deals, in their order; those already stored are not searched for again.
+    """Bounds of numbered deals, in their order; those stored in the folder or with the package are not searched for.
 
     Args:
         rules: the game.
@@ -102,6 +101,7 @@ def find_bounds(
     store = None if folder is None else BoundStore(folder, rules, limits)
     known = {} if store is None else store.read()
     wanted = deals.tolist()
+    known |= shipped_bounds(rules, [deal for deal in wanted if deal not in known])
     missing = [deal for deal in wanted if deal not in known]
     saved_at = time.monotonic()
     with progress_bar(progress) as bar:
@@ -119,6 +119,20 @@ def find_bounds(
             if store is not None and any(deal in known for deal in missing):
                 store.write(known)
     return [known[deal] for deal in wanted]
+
+
+def shipped_bounds(rules: Rules, deals: Sequence[int]) -> dict[int, DealBound]:
+    """Of some numbered deals those whose win and score are settled in the package's own files."""
+    found: dict[int, DealBound] = {}
+    if not any(switches(PRESETS[preset]) == switches(rules) for preset in SHIPPED):
+        return found
+    for split, numbers in SPLITS.items():
+        for deal in (deal for deal in deals if deal in numbers):
+            each = bounds(rules, split).for_deal(deal)
+            bound = DealBound(deal, each.win_low, each.win_high, each.score_low, each.score_high, 0.0)
+            if bound.proven:
+                found[deal] = bound
+    return found
 
 
 def _search(deals: Sequence[int], rules: Rules, limits: Limits, workers: int) -> Generator[DealBound, None, None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from pyramid_env import errors
+from pyramid_env import benchmark, errors
 from pyramid_env.cards import Card
 from pyramid_env.deal import Deal
 from pyramid_env.env import PyramidEnv
@@ -12,8 +12,19 @@ from pyramid_env.game import Game
 from pyramid_env.moves import Kind, Move
 from pyramid_env.registration import register as _register
 from pyramid_env.rules import PRESETS, Rules, rules
-from pyramid_env.solver import Solution, Status, solve
+from pyramid_env.solver import (
+    Solution,
+    Solutions,
+    Status,
+    rate_moves,
+    solve,
+    solve_information_state,
+    solve_legal,
+    solve_many,
+    solve_positions,
+)
 from pyramid_env.vector_env import PyramidVectorEnv
+from pyramid_env.winnable import WinnableDeals
 
 __all__ = [
     "PRESETS",
@@ -26,10 +37,18 @@ __all__ = [
     "PyramidVectorEnv",
     "Rules",
     "Solution",
+    "Solutions",
     "Status",
+    "WinnableDeals",
+    "benchmark",
     "errors",
+    "rate_moves",
     "rules",
     "solve",
+    "solve_information_state",
+    "solve_legal",
+    "solve_many",
+    "solve_positions",
 ]
 
 try:
