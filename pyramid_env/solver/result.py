@@ -14,8 +14,10 @@ DEFAULT_MAX_BYTES: Final = 2 << 30
 
 
 class SolverError(PyramidError):
-    """A question the solver can't take: an unknown objective, a limit that is none, a position of other rules; or a file
-    of answers that cannot be read, is in use, or answers another question."""
+    """A question the solver can't take: an unknown objective, a limit that is none, a position of other rules.
+
+    Or a file of answers that cannot be read, is in use, or answers another question.
+    """
 
 
 class Objective(StrEnum):
