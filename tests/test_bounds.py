@@ -447,9 +447,7 @@ def test_unknown_presets_and_splits_are_told_the_known_ones():
 
 @pytest.mark.parametrize("rules", ["giza", "pyramid:passes=2", pe.rules("microsoft", scoring="par")])
 def test_rules_without_stored_bounds_say_so(rules):
-    with pytest.raises(
-        PyramidError, match=r"bounds: none are stored for .*; stored: pyramid, one_pass, .*as they are"
-    ):
+    with pytest.raises(PyramidError, match=r"bounds: none are stored for .*; stored: pyramid, one_pass, .*as they are"):
         bounds(rules)
 
 
