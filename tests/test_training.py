@@ -312,7 +312,7 @@ def test_ctrl_c_during_the_bounds_is_one_line_and_resume_starts_from_the_beginni
 
 
 def test_ctrl_c_while_workers_start_shows_no_traceback(tmp_path, pytestconfig):
-    config = written(tmp_path, "rules=pyramid", "evaluation.bound=true", "evaluation.deals=validation:0-299")
+    config = written(tmp_path, "rules=pyramid:passes=2", "evaluation.bound=true", "evaluation.deals=validation:0-299")
     process = subprocess.Popen(
         [sys.executable, "train.py", "--config", str(config), "--run", str(tmp_path / "run")],
         cwd=pytestconfig.rootpath,
