@@ -417,6 +417,16 @@ def test_direct_generation_equals_the_walk_through_the_kernels() -> None:
     assert checked > 200
 
 
+def test_cards_without_a_partner_put_off_the_end_on_exhausted() -> None:
+    """The stock's last cards can be idle, and yet the game goes on until they are drawn."""
+    rules = pe.Rules(rows=3, ranks=7, suits=2, passes=1, predealt=1, end_on_exhausted=True, scoring="msc")
+    ranks = np.array([7, 6, 1, 7, 3, 2, 4, 1, 2, 6, 3, 5, 5, 4], np.int8)
+    expected = survey(ranks, rules)
+    assert expected is not None
+    assert expected["win"] == 1
+    check(rules, ranks, start(rules), expected)
+
+
 def test_the_pass_of_the_clear_of_a_cleared_game_stays() -> None:
     """With goal all the pyramid may be gone already: then ``earliest`` is known and costs no move."""
     rules = pe.rules("till_dawn")

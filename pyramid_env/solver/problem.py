@@ -89,7 +89,8 @@ def problem_of(rules: Rules, question: int) -> Problem:
         keep_cleared=int(question == SCORE and rules.goal == "all" and rules.scoring == "par"),
         goal_all=int(goal_all),
         stock_pairs=int(rules.pair_stock_waste or rules.pair_waste_two or rules.pair_waste_tops),
-        drop_cards=int(single and question in (CLEAR, WIN) and not goal_all),
+        # Where the last draw ends the game a card that is only there to be drawn puts off the end.
+        drop_cards=int(single and question in (CLEAR, WIN) and not goal_all and not rules.end_on_exhausted),
         apex_points=MSC_ROWS[rules.rows - 1] if rules.rows <= len(MSC_ROWS) else 0,
     )
 
