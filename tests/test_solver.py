@@ -427,6 +427,18 @@ def test_cards_without_a_partner_put_off_the_end_on_exhausted() -> None:
     check(rules, ranks, start(rules), expected)
 
 
+def test_the_last_king_may_stay_where_the_game_ends_before_it() -> None:
+    rules = pe.Rules(
+        decks=2, rows=3, ranks=7, suits=1, draw_count=2, waste_piles=2, passes=1, stock_top=True, pair_waste_two=True,
+        goal="all", end_on_exhausted=True,
+    )  # fmt: skip
+    ranks = np.array([7, 3, 6, 1, 5, 3, 2, 5, 7, 2, 6, 4, 1, 4], np.int8)
+    expected = survey(ranks, rules)
+    assert expected is not None
+    assert expected["score"] == -1
+    check(rules, ranks, start(rules), expected)
+
+
 def test_the_pass_of_the_clear_of_a_cleared_game_stays() -> None:
     """With goal all the pyramid may be gone already: then ``earliest`` is known and costs no move."""
     rules = pe.rules("till_dawn")

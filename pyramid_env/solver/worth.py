@@ -107,7 +107,8 @@ def find_worths(problem: Problem, instance: Instance) -> bool:
     for s in range(last, root - 1, -1):
         if shapes.masks[s] & ~root_mask:
             continue
-        if closed[s] != s and s != root:
+        # Kings leave at once, unless the game has ended meanwhile: then even the last king of all may stay.
+        if closed[s] != s and s != root and closed[s] != last:
             first[s], size[s] = first[closed[s]], size[closed[s]]
             continue
         count = 0
