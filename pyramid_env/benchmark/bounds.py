@@ -5,15 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
-import struct
-import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +21,7 @@ from pyramid_env.benchmark.splits import SPLITS
 from pyramid_env.errors import PyramidError
 from pyramid_env.rules import PRESETS, Rules
 from pyramid_env.rules import rules as read_rules
+from pyramid_env.solver.columns import DAMAGE
 from pyramid_env.solver.result import Limits
 
 __all__ = ["DATA", "SHIPPED", "Bounds", "DealBounds", "bounds", "file_name", "read_bounds", "switches", "write_bounds"]
@@ -37,18 +36,6 @@ _FORMAT: Final = "pyramid_env.bounds"
 _FILE_VERSION: Final = 1
 _QUESTIONS: Final = ("win", "earliest", "score", "steps")
 _SMALL: Final = (np.int8, np.int16, np.int32, np.int64)
-_DAMAGE: Final = (
-    ValueError,
-    TypeError,
-    KeyError,
-    EOFError,
-    OSError,
-    RuntimeError,
-    struct.error,
-    zlib.error,
-    BadZipFile,
-)
-"""What zip files, numpy and JSON raise for a damaged file; RulesError and SolverError are ValueErrors."""
 
 
 def bounds(rules: Rules | str = "pyramid", split: str = "test") -> Bounds:
@@ -147,7 +134,7 @@ def read_bounds(path: Path, rules: Rules, split: str) -> Bounds:
         header = json.loads(columns.pop("header").tobytes().decode())
         _check_header(header, rules, split)
         return _from_columns(columns, header, rules, split)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise PyramidError(f"{path}: expected bounds of {rules}, {split}; cannot take the file: {error}") from error
 
 

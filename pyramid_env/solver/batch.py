@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
 from pyramid_env.kernels import CLEARED, PASS, STATE_COLUMNS
-from pyramid_env.solver.lateness import NEVER_LATE
 from pyramid_env.solver.positions import BEST, COUNT, EXPANDED, ROOM, Memory
 from pyramid_env.solver.problem import LATE_FROM, PASS_LIMIT, Instance, Problem
-from pyramid_env.solver.relaxation import prepare
+from pyramid_env.solver.relaxation import NEVER_LATE, prepare
 from pyramid_env.solver.replay import replay
 from pyramid_env.solver.search import DONE, advance, begin
 from pyramid_env.solver.visit import GREEDY

@@ -206,7 +206,7 @@ class Solutions(Sequence[Solution]):
                 header = json.loads(columns.pop("header").tobytes().decode())
                 question = Question.from_header(header, columns.pop("deals"), columns.pop("cards"))
                 return cls(question, Block(**columns))
-            except _DAMAGE as error:
+            except DAMAGE as error:
                 raise SolverError(f"{path}: expected a file of solutions, cannot read it: {error}") from error
 
 
@@ -217,7 +217,7 @@ def _column(values: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
     return column
 
 
-_DAMAGE: Final = (
+DAMAGE: Final = (
     ValueError,
     TypeError,
     KeyError,

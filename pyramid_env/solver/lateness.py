@@ -17,9 +17,7 @@ from pyramid_env._numba import kernel
 from pyramid_env.bits import highest_bit, lowest_bit
 from pyramid_env.rules import LAST_COUNTED_PASS
 from pyramid_env.solver.problem import LATE_FROM, PASS_LIMIT, ROOT_SHAPE, ROOT_STOCK, Instance, Problem
-from pyramid_env.solver.relaxation import NEVER_LATE, count_of, excess, one_of
-
-__all__ = ["NEVER_LATE", "PASS_SHIFT", "find_latest", "time_of"]
+from pyramid_env.solver.relaxation import count_of, excess, one_of
 
 PASS_SHIFT: Final = 6
 _CURSORS: Final = (1 << PASS_SHIFT) - 1

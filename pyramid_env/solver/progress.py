@@ -26,7 +26,7 @@ def shown(progress: bool | Progress, total: int) -> Iterator[Progress]:
         yield lambda done, total: None
     else:
         try:
-            import rich  # noqa: F401
+            import rich  # noqa: F401 (only asks whether it is there)
         except ImportError:
             with _line() as tell:
                 yield tell

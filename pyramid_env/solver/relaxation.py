@@ -100,17 +100,6 @@ def can_meet(instance: Instance, shape: int, supply: int) -> bool:
     return False
 
 
-@inlined_kernel
-def most_inner(instance: Instance, shape: int, supply: int) -> int:
-    """The most pairs inside the pyramid on a relaxed way to the clear, -1 if there is no such way."""
-    need = excess(instance.counts[shape], supply)
-    most = -1
-    for at in range(instance.first[shape], instance.first[shape] + instance.size[shape]):
-        if covers_vector(instance.vectors[at], need):
-            most = max(most, total(instance.vectors[at]) // 2)
-    return most
-
-
 # ---- the tables ------------------------------------------------------------------------------------------------------
 
 
