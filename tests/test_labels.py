@@ -142,7 +142,7 @@ def test_a_last_move_to_the_win_is_one_step() -> None:
 
 def test_only_a_game_has_moves_to_rate() -> None:
     with pytest.raises(SolverError, match="expected a Game, got int"):
-        rate_moves(42)  # type: ignore[arg-type]
+        rate_moves(42)  # type: ignore[arg-type]  # the wrong type is the subject
 
 
 def test_positions_from_pass_two_on_know_their_pass() -> None:

@@ -334,8 +334,8 @@ def test_mirrored_and_renamed_pyramids_have_the_same_value() -> None:
 
 
 def test_no_agent_beats_the_best_legal_play() -> None:
-    agents = pytest.importorskip("agents.evaluation")
-    base = pytest.importorskip("agents.base")
+    agents = pytest.importorskip("agents.evaluation", reason="agents need the training extra")
+    base = pytest.importorskip("agents.base", reason="agents need the training extra")
     rules = pe.rules("mini_one_pass")
     legal, clairvoyant = (Fraction(figure) for figure in MINI_VALUES["mini_one_pass", "win"])
     deals = np.arange(2000)

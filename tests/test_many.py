@@ -238,7 +238,7 @@ class Terminal:
 @pytest.mark.parametrize("rich", [True, False])
 def test_a_bar_is_shown_on_a_terminal_with_rich_and_without(rich, monkeypatch, instant):
     if rich:
-        pytest.importorskip("rich")
+        pytest.importorskip("rich", reason="without rich there is no bar")
         monkeypatch.setenv("TERM", "xterm")
     else:
         monkeypatch.setitem(sys.modules, "rich", None)

@@ -41,7 +41,7 @@ def test_published_rates_name_rules_that_exist_once(study):
 
 @pytest.mark.parametrize(("won", "deals"), [(0, 10), (10, 10), (33, 1000), (665, 1000)])
 def test_the_interval_is_wilsons(study, won, deals):
-    statistics = pytest.importorskip("agents.statistics")
+    statistics = pytest.importorskip("agents.statistics", reason="agents need the training extra")
     expected = statistics.wilson(won, deals)
     assert study.wilson(won, deals) == pytest.approx((100 * expected.low, 100 * expected.high), abs=1e-5)
 

@@ -417,7 +417,7 @@ def test_a_source_of_ones_own_is_checked():
 
 
 def test_training_on_winnable_deals(tmp_path, cache, monkeypatch):
-    pytest.importorskip("sb3_contrib")
+    pytest.importorskip("sb3_contrib", reason="training needs its extra")
     from agents.config import ConfigError, make_config
     from agents.training import train
 
