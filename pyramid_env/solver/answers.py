@@ -87,18 +87,29 @@ def _earliest(tables: Workspace, ranks: NDArray[np.int8], state: NDArray[np.int6
 
 
 def _score(tables: Workspace, ranks: NDArray[np.int8], state: NDArray[np.int64], budget: Budget) -> Answer:
-    """The earliest clear first: no line can earn more for it, and the search for the score need not ask again."""
+    """The earliest clear first: no line can earn more for it, and its own line is one to fall back on."""
     rules = tables.rules
     if rules.scoring == "none":
         won = _win(tables, ranks, state, budget)
         return won._replace(status=Status.OPTIMAL if won.status is not Status.LIMIT else Status.LIMIT)
-    clear = _earliest(tables, ranks, state, budget)
-    outcome = tables.ask(SCORE, ranks, state, budget, earliest=clear.bound)
-    pyramid, stock, _, _, cleared = (int(column) for column in outcome.final)
-    value = int(kernels.score(kernels.table(rules), ranks, pyramid, stock, cleared))
-    assert not outcome.found or value == outcome.best, f"the line scores {value}, not {outcome.best}"
+    within = budget.within(budget.states_left // 2)
+    clear = _earliest(tables, ranks, state, within)
+    budget.states += within.states
+    reached = _score_after(rules, ranks, state, clear.actions)
+    outcome = tables.ask(SCORE, ranks, state, budget, earliest=clear.bound, reached=reached)
+    actions = outcome.actions if outcome.found else clear.actions
+    value = _score_after(rules, ranks, state, actions)
+    assert value == outcome.best, f"the line scores {value}, not {outcome.best}"
     status = Status.OPTIMAL if outcome.decided else Status.LIMIT
-    return _answer(status, value, max(value, outcome.bound), outcome, budget)
+    return Answer(status, value, max(value, outcome.bound), actions, budget.states, budget.seconds)
+
+
+def _score_after(rules: Rules, ranks: NDArray[np.int8], state: NDArray[np.int64], actions: NDArray[np.int64]) -> int:
+    """The score of a position after some actions."""
+    table, after = kernels.table(rules), state.copy()
+    for action in actions:
+        kernels.step(table, after, action)
+    return int(kernels.score(table, ranks, after[kernels.PYRAMID], after[kernels.STOCK], after[CLEARED]))
 
 
 def _steps(tables: Workspace, ranks: NDArray[np.int8], state: NDArray[np.int64], budget: Budget) -> Answer:

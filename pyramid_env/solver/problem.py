@@ -34,7 +34,8 @@ EARLIEST: Final = 8  # for SCORE: no clear comes in an earlier pass; 0: none com
 MOST_STEPS: Final = 9  # for STEPS: longer lines are of no interest
 NEED: Final = 10  # packed: more partners inside the pyramid than these need not be told apart
 HASTE: Final = 11  # for STEPS: how much a step ahead weighs against one made; with 1 the first win is a shortest one
-FACTS: Final = 12
+REACHED: Final = 12  # for SCORE: the score of a line that is known, the root's own at least; only more is of interest
+FACTS: Final = 13
 
 
 class Problem(NamedTuple):

@@ -30,6 +30,7 @@ from pyramid_env.solver.problem import (
     EARLIEST,
     HASTE,
     MOST_STEPS,
+    REACHED,
     SCORE,
     STEPS,
     Instance,
@@ -176,6 +177,7 @@ class Workspace:
         pass_limit: int | None = None,
         *,
         earliest: int = 1,
+        reached: int = 0,
         most_steps: int | None = None,
         haste: int = 1,
     ) -> Outcome:
@@ -188,12 +190,14 @@ class Workspace:
             budget: shared by the searches that answer one objective.
             pass_limit: passes that may be used; None: all passes of the rules.
             earliest: no clear comes in an earlier pass; 0: none comes at all.
+            reached: the score of a line that is known, or of the position itself; only a line with more is looked for.
             most_steps: longer lines are of no interest.
             haste: weight of the steps ahead; above 1 a win comes sooner and need not be the shortest.
         """
         problem = problem_of(self.rules, question)
         self.take(problem, ranks, state, last_pass(self.rules) if pass_limit is None else pass_limit)
         self.instance.facts[EARLIEST] = earliest
+        self.instance.facts[REACHED] = reached
         self.instance.facts[HASTE] = haste
         self.instance.facts[MOST_STEPS] = self.longest_line if most_steps is None else most_steps
         if question == SCORE and earliest == 0:

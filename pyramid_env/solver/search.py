@@ -44,6 +44,7 @@ from pyramid_env.solver.positions import (
 from pyramid_env.solver.problem import (
     FREE_KINGS,
     PASS_LIMIT,
+    REACHED,
     ROOT_SHAPE,
     SCORE,
     STEPS,
@@ -112,8 +113,8 @@ def begin(problem: Problem, instance: Instance, memory: Memory, state: NDArray[n
     if problem.question == SCORE:
         if problem.keep_pass:
             find_latest(problem, instance, state[kernels.PASS])
-        here, progress[TOP] = score_bounds(problem, instance, state)
-        progress[VALUE] = here - 1  # so that the root itself counts as reached
+        _, progress[TOP] = score_bounds(problem, instance, state)
+        progress[VALUE] = instance.facts[REACHED]
     elif problem.question == STEPS:
         find_latest(problem, instance, state[kernels.PASS])
     stock, cursor, pass_number = root_of(problem, instance, state)
