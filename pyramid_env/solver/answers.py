@@ -16,9 +16,13 @@ from pyramid_env.solver.problem import CLEAR, SCORE, STEPS, WIN
 from pyramid_env.solver.result import Limits, Objective, Status
 from pyramid_env.solver.run import Budget, Outcome, Workspace, workspace
 
+EARLIEST_STATES: Final = 1_000
+HASTY_STATES: Final = 1_500
+"""Positions that two searches before the one for the shortest win may store: one for the earliest pass, which helps to
+bound the steps, and one for a short line."""
+
 HASTE: Final = 2
-HASTY_STATES: Final = 5_000
-"""Positions that the search for a short line may store, and how it weighs the steps ahead."""
+"""How the latter weighs the steps ahead, see ``short.FINE``."""
 
 
 class Answer(NamedTuple):
@@ -113,18 +117,26 @@ def _score_after(rules: Rules, ranks: NDArray[np.int8], state: NDArray[np.int64]
 
 
 def _steps(tables: Workspace, ranks: NDArray[np.int8], state: NDArray[np.int64], budget: Budget) -> Answer:
-    """First any win, then in haste a short one: lines to fall back on, which need not be looked at again."""
+    """First any win, then in haste a short one: lines to fall back on, and longer ones need not be looked at."""
     best = tables.ask(WIN, ranks, state, budget)
     if not best.found:
         return _answer(Status.UNWINNABLE if best.decided else Status.LIMIT, 0, 0, best, budget)
-    earliest = 1 if tables.rules.goal == "all" else _earliest(tables, ranks, state, budget).bound
-    for haste, most_states in ((HASTE, HASTY_STATES), (1, None)):
-        within = budget if most_states is None else budget.within(most_states)
-        most_steps = len(best.actions) - 1
-        outcome = tables.ask(STEPS, ranks, state, within, earliest=earliest, most_steps=most_steps, haste=haste)
-        budget.states += within.states if within is not budget else 0
-        if outcome.found:
-            best = outcome
+    earliest = 1
+    if tables.rules.goal == "pyramid":
+        within = budget.within(EARLIEST_STATES)
+        soonest = _earliest(tables, ranks, state, within)
+        budget.states += within.states
+        earliest = max(1, soonest.bound)
+        if 0 < len(soonest.actions) < len(best.actions):
+            best = best._replace(actions=soonest.actions)
+    within = budget.within(HASTY_STATES)
+    most_steps = len(best.actions) - 1
+    hasty = tables.ask(STEPS, ranks, state, within, earliest=earliest, most_steps=most_steps, haste=HASTE)
+    budget.states += within.states
+    best = hasty if hasty.found else best
+    most_steps = len(best.actions) - 1
+    outcome = tables.ask(STEPS, ranks, state, budget, earliest=earliest, most_steps=most_steps, again=True)
+    best = outcome if outcome.found else best
     value = len(best.actions)
     if outcome.decided:
         return _answer(Status.OPTIMAL, value, value, best, budget)

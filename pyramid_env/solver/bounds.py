@@ -204,10 +204,7 @@ def fewest_steps(
         clear_pass = max(
             earliest_clear(problem, instance, shape, cursor, pass_number), instance.facts[EARLIEST], pass_number
         )
-    least = 0
-    if need:
-        for rank in range(1, (problem.table.ranks + 1) // 2):
-            least += max(count_of(need, rank), count_of(need, problem.table.ranks - rank))
+    least = fewest_inner_pairs(problem, need)
     fewest = FAR
     for at in range(instance.first[shape], instance.first[shape] + instance.size[shape]):
         vector = instance.vectors[at]
@@ -227,6 +224,16 @@ def fewest_steps(
         else:
             fewest = min(fewest, others - most + turns)
     return NO_WAY if fewest == FAR else kings + fewest + clear_pass - pass_number
+
+
+@inlined_kernel
+def fewest_inner_pairs(problem: Problem, need: int) -> int:
+    """The pairs inside the pyramid that have to be, for want of partners in the stock."""
+    least = 0
+    if need:
+        for rank in range(1, (problem.table.ranks + 1) // 2):
+            least += max(count_of(need, rank), count_of(need, problem.table.ranks - rank))
+    return least
 
 
 @inlined_kernel

@@ -23,7 +23,7 @@ from pyramid_env.kernels import apply, is_finished, list_removals, next_card, to
 from pyramid_env.moves import Kind
 from pyramid_env.rules import LAST_COUNTED_PASS
 from pyramid_env.solver.positions import below, next_left, top_below
-from pyramid_env.solver.problem import FREE_KINGS, PASS_LIMIT, SCORE, Instance, Problem
+from pyramid_env.solver.problem import FREE_KINGS, PASS_LIMIT, SCORE, STEPS, Instance, Problem
 from pyramid_env.solver.shapes import shape_of
 
 SHAPE: Final = 0
@@ -205,7 +205,9 @@ def _kings(
 ) -> int:
     """Kings outside the pyramid. Free ones leave in passing, so the only choice is to walk on to the next one."""
     kings = stock & instance.of_rank[problem.table.ranks]
-    if kings and instance.facts[FREE_KINGS]:
+    if problem.question == STEPS:
+        kings &= ~instance.facts[FREE_KINGS]
+    elif kings and instance.facts[FREE_KINGS]:
         ahead = kings & ~below(cursor)
         kings = ahead & -ahead if ahead else kings & -kings
     while kings:
@@ -335,13 +337,14 @@ def _leave(
         draws = count_bits(ahead) + 1 + count_bits(stock & below(k))
         passing = free & stock
         passed = passing & ahead
-    after = next_left(stock & ~passing, k + 1, table.stock_size)
+    counted = problem.question == STEPS  # then a king leaves only when the cursor goes beyond it
+    after = next_left(stock if counted else stock & ~passing, k + 1, table.stock_size)
     if not from_stock:
         draws += 1
         if table.end_on_exhausted and pass_number == table.passes and after >= table.stock_size:
             return count
     goes_on = problem.shapes.cards[shape] > 0 or table.goal_all
-    until = after if goes_on else k  # no king leaves after a clear that ends the game
+    until = after if goes_on and not counted else k  # no king leaves after a clear that ends the game
     kept = stock & ~cards & ~passed & ~(passing & below(until))
     if goes_on and free and k >= cursor and cards & below(cursor):
         kept = close_waste(free, kept, cursor)  # kings that lay under the waste top of the pair

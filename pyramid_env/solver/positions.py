@@ -29,13 +29,18 @@ NODE: Final = np.dtype(
         ("cursor", np.int8),
         ("pass_number", np.int8),
         ("cleared", np.int8),  # pass of the clear, 0 where it does not count
-        ("dead", np.int8),  # dominated since it was stored: not to be expanded
+        ("dead", np.int8),  # SEEN, DEAD, NEW, see below
         ("first", np.int8),  # stock cards that left last, -1 = none
         ("second", np.int8),
     ],
     align=True,
 )
 Nodes = NDArray[Any]  # (capacity,) of NODE
+
+SEEN: Final = 0
+DEAD: Final = 1
+NEW: Final = 2
+"""What a position is: stored under its key, which it needs to be expanded; needless; stored, but not under its key."""
 
 COUNT: Final = 0  # positions stored
 BUCKET: Final = 1  # no bucket below this one holds a position
@@ -49,7 +54,8 @@ EXPANDED: Final = 8  # positions expanded
 BUCKETS: Final = 9  # buckets in use
 FOUND: Final = 10  # 1: the root has not been visited
 CLEARED_IN: Final = 11  # the pass in which the pyramid was cleared before the root, 0 = not
-PROGRESS_COLUMNS: Final = 12
+KEYED: Final = 12  # positions stored under their keys
+PROGRESS_COLUMNS: Final = 13
 
 
 class Memory(NamedTuple):
@@ -67,6 +73,7 @@ _SATURATED: Final = LAST_COUNTED_PASS
 _SCATTER_1: Final = -7046029254386353131  # odd constants that spread keys over slots
 _SCATTER_2: Final = -4417276706812531889
 _FEWEST_SLOTS: Final = 1 << 12
+_HEAD: Final = 4  # marks the first position of a key's chain while all are entered anew
 
 
 @kernel
@@ -107,6 +114,7 @@ def clear_memory(memory: Memory, buckets: int) -> None:
     """Forget all positions."""
     progress = memory.progress
     progress[COUNT] = 0
+    progress[KEYED] = 0
     progress[BUCKET] = buckets
     progress[BUCKETS] = buckets
     progress[BEST] = -1
@@ -120,22 +128,25 @@ def clear_memory(memory: Memory, buckets: int) -> None:
 
 @kernel
 def spread(memory: Memory) -> None:
-    """Put as many slots in use as the positions need, twice their number, and enter all positions anew.
-
-    In the order of their making: of a key's positions the newest is where its chain begins.
-    """
+    """Put as many slots in use as the positions need, twice their number, and enter all keys anew."""
     nodes, slots, progress = memory.nodes, memory.slots, memory.progress
     used = progress[SLOTS]
-    while used < 2 * (progress[COUNT] + 1) and used < slots.size:
-        used *= 2
-    if used == progress[SLOTS]:
+    more = used
+    while more < 2 * (progress[KEYED] + 1) and more < slots.size:
+        more *= 2
+    if more == used:
         return
-    used = min(2 * used, slots.size)
-    progress[SLOTS] = used
-    slots[:used] = -1
+    more = min(2 * more, slots.size)
+    for at in range(used):
+        if slots[at] >= 0:
+            nodes[slots[at]].dead |= _HEAD
+    progress[SLOTS] = more
+    slots[:more] = -1
     for at in range(progress[COUNT]):
         node = nodes[at]
-        slots[slot_of(nodes, slots, used, node.shape, node.stock, node.cleared)] = at
+        if node.dead & _HEAD:
+            nodes[at].dead ^= _HEAD
+            slots[slot_of(nodes, slots, more, node.shape, node.stock, node.cleared)] = at
 
 
 @kernel

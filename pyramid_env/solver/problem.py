@@ -33,9 +33,10 @@ LATE_FROM: Final = 7  # ``late`` holds for this pass limit and later ones; above
 EARLIEST: Final = 8  # for SCORE: no clear comes in an earlier pass; 0: none comes at all
 MOST_STEPS: Final = 9  # for STEPS: longer lines are of no interest
 NEED: Final = 10  # packed: more partners inside the pyramid than these need not be told apart
-HASTE: Final = 11  # for STEPS: how much a step ahead weighs against one made; with 1 the first win is a shortest one
+HASTE: Final = 11  # for STEPS: how much more than one made a step ahead weighs; with 0 the first win is a shortest one
 REACHED: Final = 12  # for SCORE: the score of a line that is known, the root's own at least; only more is of interest
-FACTS: Final = 13
+FIRST_PASS: Final = 13  # for STEPS: the pass of the root
+FACTS: Final = 14
 
 
 class Problem(NamedTuple):
@@ -71,6 +72,11 @@ class Instance(NamedTuple):
     found: NDArray[np.int64]  # (WIDEST + 2,) scratch space
     found_worth: NDArray[np.int64]  # (WIDEST + 2,) scratch space
     late: NDArray[np.int32]  # (LAST_COUNTED_PASS, N) the latest times that leave hope, by the last pass that is used
+    ahead: NDArray[np.int16]  # (N, times) these three: see fewest.py; (N, 0) under other rules
+    extra: NDArray[np.int16]  # (N, times)
+    ends: NDArray[np.int16]  # (N, times)
+    turned: NDArray[np.int64]  # (stock_size + 1,) scratch space
+    burdens: NDArray[np.int64]  # (stock_size, stock_size + 1) scratch space
 
 
 @lru_cache
@@ -109,6 +115,9 @@ them, which forbids less and is never wrong."""
 def new_instance(rules: Rules, vectors: int = 0) -> Instance:
     """Empty tables for deals of some rules, with room for ``vectors`` (0: twice as many as shapes)."""
     count = shapes(rules.rows).masks.size
+    # One pile is a stack, a limit of passes makes times countable, and with the clear all draws are in the line.
+    limited = rules.draw_count == 1 and rules.passes is not None and rules.goal == "pyramid"
+    times = rules.passes * (rules.stock_size + 1) if limited and rules.passes is not None else 0
     return Instance(
         ranks=np.zeros(rules.cards, np.int8),
         of_rank=np.zeros(rules.ranks + 1, np.int64),
@@ -122,4 +131,9 @@ def new_instance(rules: Rules, vectors: int = 0) -> Instance:
         found=np.zeros(WIDEST + 2, np.int64),
         found_worth=np.zeros(WIDEST + 2, np.int64),
         late=np.zeros((LAST_COUNTED_PASS, count), np.int32),
+        ahead=np.zeros((count, times), np.int16),
+        extra=np.zeros((count, times), np.int16),
+        ends=np.zeros((count, times), np.int16),
+        turned=np.zeros(rules.stock_size + 1, np.int64),
+        burdens=np.zeros((rules.stock_size, rules.stock_size + 1), np.int64),
     )

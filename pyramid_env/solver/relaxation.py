@@ -78,6 +78,16 @@ def total(packed: int) -> int:
     return ((pairs * _SUM_UP) >> (10 * FIELD)) & (2 ** (2 * FIELD) - 1)
 
 
+@kernel
+def mirrored(instance: Instance, packed: int) -> int:
+    """The counts with each rank's number in the place of the rank that it makes a pair with."""
+    king = instance.of_rank.size - 1
+    result = 0
+    for rank in range(1, king):
+        result |= count_of(packed, rank) << (FIELD * (king - rank - 1))
+    return result
+
+
 @inlined_kernel
 def partners(instance: Instance, stock: int) -> int:
     """Packed: for each rank, the number of stock cards that make a pair with it."""
@@ -226,12 +236,17 @@ def prepare(
     facts[OTHERS] = ranks.size - kings
     facts[PASS_LIMIT] = pass_limit
     facts[LATE_FROM] = NEVER_LATE
-    # A free king costs nothing only where time is not counted in steps and drawing the last card does not end the game.
-    free = problem.single and not table.end_on_exhausted and problem.question != STEPS
-    facts[FREE_KINGS] = of_rank[king] if free else 0
-    # Those ahead leave in passing, whatever happens, and so need no place in a position, unless each card counts.
+    # A free king costs nothing: drawing the last card must not end the game, and where steps are counted the king must
+    # leave from the stock's top, instead of being turned.
     ahead = (state[STOCK] >> state[2]) << state[2]
-    facts[UNPLACED_KINGS] = facts[FREE_KINGS] & ahead if problem.question != SCORE else 0
+    facts[FREE_KINGS] = 0
+    if problem.single and not table.end_on_exhausted:
+        if problem.question != STEPS:
+            facts[FREE_KINGS] = of_rank[king]
+        elif table.stock_top and not problem.goal_all:
+            facts[FREE_KINGS] = of_rank[king] & ahead
+    # Those ahead leave in passing, whatever happens, and so need no place in a position, unless each card counts.
+    facts[UNPLACED_KINGS] = facts[FREE_KINGS] & ahead if problem.question < SCORE else 0
     facts[ROOT_STOCK] = state[STOCK] & ~facts[UNPLACED_KINGS]
     root = shape_of(problem.shapes.masks, problem.shapes.slots, state[0])
     facts[ROOT_SHAPE] = root

@@ -10,9 +10,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pyramid_env.kernels import PASS
 from pyramid_env.rules import Rules
 from pyramid_env.solver import search
 from pyramid_env.solver.expand import CHILD_COLUMNS, MOST_CHILDREN, MOST_REMOVALS
+from pyramid_env.solver.fewest import find_fewest, has_tables
+from pyramid_env.solver.lateness import find_latest
 from pyramid_env.solver.positions import (
     BEST,
     BUCKET,
@@ -42,6 +45,7 @@ from pyramid_env.solver.problem import (
 from pyramid_env.solver.relaxation import prepare
 from pyramid_env.solver.replay import replay
 from pyramid_env.solver.result import Limits
+from pyramid_env.solver.short import FINE, MOST_HASTE
 from pyramid_env.solver.visit import GREEDY
 from pyramid_env.solver.worth import find_worths
 
@@ -53,9 +57,6 @@ _SMALLEST_GROWTH: Final = 1.25
 _MOST_ROOM: Final = 1 << 30  # positions are numbered by int32
 _KEPT_BYTES: Final = 64 << 20
 """Tables above this size are given back after the search that needed them."""
-
-
-_MOST_HASTE: Final = 4
 
 
 class Outcome(NamedTuple):
@@ -179,7 +180,8 @@ class Workspace:
         earliest: int = 1,
         reached: int = 0,
         most_steps: int | None = None,
-        haste: int = 1,
+        haste: int = 0,
+        again: bool = False,
     ) -> Outcome:
         """Search from a position until the question is answered or the budget is used up.
 
@@ -192,11 +194,17 @@ class Workspace:
             earliest: no clear comes in an earlier pass; 0: none comes at all.
             reached: the score of a line that is known, or of the position itself; only a line with more is looked for.
             most_steps: longer lines are of no interest.
-            haste: weight of the steps ahead; above 1 a win comes sooner and need not be the shortest.
+            haste: how much more than one made a step ahead weighs, see ``short.FINE``; above 0 a win comes sooner and
+                need not be the shortest.
+            again: the last search was for the same question, position, passes and ``earliest``: its tables hold.
         """
         problem = problem_of(self.rules, question)
-        self.take(problem, ranks, state, last_pass(self.rules) if pass_limit is None else pass_limit)
+        if not again:
+            self.take(problem, ranks, state, last_pass(self.rules) if pass_limit is None else pass_limit)
         self.instance.facts[EARLIEST] = earliest
+        if question == STEPS and not again:
+            find = find_fewest if has_tables(self.instance) else find_latest
+            find(problem, self.instance, int(state[PASS]))
         self.instance.facts[REACHED] = reached
         self.instance.facts[HASTE] = haste
         self.instance.facts[MOST_STEPS] = self.longest_line if most_steps is None else most_steps
@@ -237,7 +245,7 @@ class Workspace:
         if problem.question == SCORE:
             here, top = search.score_bounds(problem, self.instance, state)
             return (top - here + 2) * GREEDY
-        return _MOST_HASTE * self.longest_line if problem.question == STEPS else GREEDY
+        return (FINE + MOST_HASTE) * self.longest_line if problem.question == STEPS else GREEDY
 
     def _outcome(
         self, problem: Problem, state: NDArray[np.int64], memory: Memory, decided: bool, budget: Budget
@@ -247,6 +255,8 @@ class Workspace:
         budget.states += int(progress[COUNT])
         value = int(progress[VALUE])
         bound = int(progress[BUCKET]) if progress[COUNT] else 0
+        if problem.question == STEPS:
+            bound = -(-bound // FINE)
         if problem.question == SCORE:
             bound = value if decided else max(value, int(progress[TOP]) - bound // GREEDY)
         final = state.copy()

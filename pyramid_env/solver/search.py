@@ -31,6 +31,7 @@ from pyramid_env.solver.positions import (
     BUCKET,
     BUCKETS,
     CLEARED_IN,
+    DEAD,
     EXPANDED,
     FOUND,
     FULL,
@@ -53,7 +54,8 @@ from pyramid_env.solver.problem import (
     Instance,
     Problem,
 )
-from pyramid_env.solver.visit import GREEDY, is_goal, visit
+from pyramid_env.solver.short import is_win, push, settle
+from pyramid_env.solver.visit import GREEDY, visit
 
 RUNNING: Final = 0
 DONE: Final = 1
@@ -84,7 +86,7 @@ def root_of(problem: Problem, instance: Instance, state: NDArray[np.int64]) -> t
     if facts[PASS_LIMIT] > _SATURATED and not problem.keep_pass:
         pass_number = _SATURATED
     free = facts[FREE_KINGS]
-    if free:
+    if free and problem.question != STEPS:
         ahead = free & stock & ~below(cursor)
         stock = close_waste(free, stock, cursor)
         cursor = next_left(stock & ~ahead, cursor, table.stock_size)
@@ -115,8 +117,6 @@ def begin(problem: Problem, instance: Instance, memory: Memory, state: NDArray[n
             find_latest(problem, instance, state[kernels.PASS])
         _, progress[TOP] = score_bounds(problem, instance, state)
         progress[VALUE] = instance.facts[REACHED]
-    elif problem.question == STEPS:
-        find_latest(problem, instance, state[kernels.PASS])
     stock, cursor, pass_number = root_of(problem, instance, state)
     root = memory.children[0]
     root[_SHAPE], root[_STOCK], root[_CURSOR], root[_PASS] = instance.facts[ROOT_SHAPE], stock, cursor, pass_number
@@ -135,20 +135,13 @@ def advance(problem: Problem, instance: Instance, memory: Memory, slice_size: in
     count, cleared = progress[FOUND], progress[CLEARED_IN]  # the root waits among the children
     for expanded in range(slice_size + 1):
         for c in range(count):
-            visit(
-                problem,
-                instance,
-                memory,
-                children[c, _SHAPE],
-                children[c, _STOCK],
-                children[c, _CURSOR],
-                children[c, _PASS],
-                cleared,
-                cost + children[c, _COST] if question == STEPS else 0,
-                stored,
-                children[c, _FIRST],
-                children[c, _SECOND],
-            )
+            shape, stock, cursor = children[c, _SHAPE], children[c, _STOCK], children[c, _CURSOR]
+            pass_number, first, second = children[c, _PASS], children[c, _FIRST], children[c, _SECOND]
+            if question == STEPS:
+                spent = cost + children[c, _COST]
+                push(problem, instance, memory, shape, stock, cursor, pass_number, spent, stored, first, second)
+            else:
+                visit(problem, instance, memory, shape, stock, cursor, pass_number, cleared, stored, first, second)
         if progress[FULL]:
             if stored >= 0:  # has to be expanded once more; children that are stored stay
                 nodes[stored].queue = heads[bucket]
@@ -172,12 +165,15 @@ def advance(problem: Problem, instance: Instance, memory: Memory, slice_size: in
         if question == SCORE and progress[TOP] - bucket // GREEDY <= progress[VALUE]:
             return DONE
         heads[bucket] = node.queue
-        if node.dead:
+        if node.dead == DEAD:
             continue
-        shape, stock, cursor, pass_number = 0 + node.shape, node.stock, 0 + node.cursor, 0 + node.pass_number
-        if question == STEPS and is_goal(problem, shape, stock):
-            progress[BEST] = stored
-            return DONE
+        if question == STEPS:
+            if is_win(problem, memory, stored):
+                progress[BEST] = stored
+                return DONE
+            if not settle(problem, instance, memory, stored):
+                continue
+        shape, stock, cursor, pass_number = 0 + node.shape, 0 + node.stock, 0 + node.cursor, 0 + node.pass_number
         if progress[EXPANDED] == LATENESS_AFTER and question <= WIN:
             find_latest(problem, instance, facts[PASS_LIMIT])
         progress[EXPANDED] += 1

@@ -9,9 +9,7 @@ from pyramid_env.bits import count_bits
 from pyramid_env.kernels import Table
 from pyramid_env.rules import LAST_COUNTED_PASS
 from pyramid_env.solver.bounds import (
-    NO_WAY,
     best_score,
-    fewest_steps,
     idle_cards,
     is_late,
     score_here,
@@ -22,8 +20,11 @@ from pyramid_env.solver.positions import (
     BEST,
     BUCKET,
     COUNT,
+    DEAD,
     FULL,
+    KEYED,
     ROOM,
+    SEEN,
     SLOTS,
     TOP,
     VALUE,
@@ -33,7 +34,7 @@ from pyramid_env.solver.positions import (
     spread,
     waiting,
 )
-from pyramid_env.solver.problem import HASTE, MOST_STEPS, PASS_LIMIT, SCORE, STEPS, Instance, Problem
+from pyramid_env.solver.problem import PASS_LIMIT, SCORE, STEPS, Instance, Problem
 from pyramid_env.solver.relaxation import can_meet, partners
 
 GREEDY: Final = 1024
@@ -76,12 +77,12 @@ def visit(
     cursor: int,
     pass_number: int,
     cleared: int,
-    cost: int,
     parent: int,
     first: int,
     second: int,
 ) -> None:
-    """Store a position and queue it, unless it is needless; note it if it is the best so far.
+    """Store a position and queue it, unless it is needless; note it if it is the best so far. (For all questions but
+    the steps, see short.py.)
 
     ``shape`` is the pyramid before its free kings leave, ``first`` and ``second`` are the stock cards (-1: none) whose
     leaving led here. If there is no room, FULL is noted and nothing is stored.
@@ -93,14 +94,12 @@ def visit(
         shape = 0 + instance.closed[shape]
     if shape == empty and before != empty and problem.keep_apex:
         shape -= 1  # the apex alone is the last shape but one
-    if question == STEPS:
-        cost += shapes.cards[before] - shapes.cards[shape]  # the kings that have just left
     if shape == empty and cleared == 0:
         cleared = pass_number
     kept = cleared if problem.keep_cleared else 0
     value = progress[VALUE]
     ended = shape == empty and not problem.goal_all
-    reached = ended and question != STEPS
+    reached = ended
     if question != SCORE and not (ended or is_goal(problem, shape, stock)):
         if pass_number == instance.facts[PASS_LIMIT] and problem.single:
             stuck = stuck_waste(problem, instance, shape, stock, cursor)
@@ -116,13 +115,13 @@ def visit(
         progress[FULL] = 1
         return
     # Positions at the end need no place in the table of keys: nothing follows them.
-    keyed = not ended or question == STEPS
+    keyed = not ended
     slot = -1
     if keyed:
-        if 2 * progress[COUNT] >= progress[SLOTS]:
+        if 2 * progress[KEYED] >= progress[SLOTS]:
             spread(memory)
         slot = slot_of(memory.nodes, memory.slots, progress[SLOTS], shape, stock, kept)
-        if _is_dominated(problem, memory, slot, stock, cursor, pass_number, cost):
+        if is_dominated(problem, memory, slot, stock, cursor, pass_number, 0):
             return
     priority = -1
     if question == SCORE:
@@ -134,14 +133,6 @@ def visit(
                 priority = (progress[TOP] - bound) * GREEDY + greedy(problem, shape, stock, cursor, pass_number)
         if priority < 0 and not reached:
             return
-    elif question == STEPS:
-        ahead = 0
-        if not is_goal(problem, shape, stock):
-            supply = partners(instance, stock)
-            ahead = fewest_steps(problem, instance, shape, stock, cursor, pass_number, supply)
-        if ahead == NO_WAY or cost + ahead > instance.facts[MOST_STEPS]:
-            return
-        priority = cost + instance.facts[HASTE] * ahead
     elif ended or is_goal(problem, shape, stock):
         reached = True
     elif can_meet(instance, shape, partners(instance, stock)):
@@ -153,17 +144,18 @@ def visit(
     nodes = memory.nodes
     nodes[new].chain = -1
     if keyed:
-        nodes[new].chain = _survivors(problem, memory, slot, stock, cursor, pass_number, cost)
+        nodes[new].chain = survivors(problem, memory, slot, stock, cursor, pass_number, 0)
         memory.slots[slot] = new
+        progress[KEYED] += 1
     nodes[new].stock = stock
     nodes[new].parent = parent
     nodes[new].queue = -1
     nodes[new].shape = shape
-    nodes[new].cost = cost
+    nodes[new].cost = 0
     nodes[new].cursor = cursor
     nodes[new].pass_number = pass_number
     nodes[new].cleared = kept
-    nodes[new].dead = 0
+    nodes[new].dead = SEEN
     nodes[new].first = first
     nodes[new].second = second
     if priority >= 0:
@@ -176,7 +168,7 @@ def visit(
 
 
 @inlined_kernel
-def _is_dominated(
+def is_dominated(
     problem: Problem, memory: Memory, slot: int, stock: int, cursor: int, pass_number: int, cost: int
 ) -> bool:
     """Does a stored position of the key make the new one needless?"""
@@ -198,9 +190,7 @@ def _is_dominated(
 
 
 @inlined_kernel
-def _survivors(
-    problem: Problem, memory: Memory, slot: int, stock: int, cursor: int, pass_number: int, cost: int
-) -> int:
+def survivors(problem: Problem, memory: Memory, slot: int, stock: int, cursor: int, pass_number: int, cost: int) -> int:
     """The first position of the key's chain that a new one leaves standing, -1 for none.
 
     Positions that the new one makes needless are marked dead and leave the chain.
@@ -211,14 +201,14 @@ def _survivors(
     stored = 0 + memory.slots[slot]
     if problem.one_label:
         if stored >= 0:
-            nodes[stored].dead = 1
+            nodes[stored].dead = DEAD
         return head
     while stored >= 0:
         node = nodes[stored]
         following = 0 + node.chain
         wait = waiting(problem.table, stock, cursor, pass_number, 0 + node.cursor, 0 + node.pass_number)
         if wait >= 0 and (problem.question != STEPS or cost + wait <= node.cost):
-            nodes[stored].dead = 1
+            nodes[stored].dead = DEAD
         else:
             if tail < 0:
                 head = stored
