@@ -144,7 +144,7 @@ def visit(
         priority = cost + instance.facts[HASTE] * ahead
     elif ended or is_goal(problem, shape, stock):
         reached = True
-    elif can_meet(instance, shape, partners(instance, stock)):
+    elif can_meet(instance, shape, stock):
         priority = greedy(problem, shape, stock, cursor, pass_number)
     else:
         return
