@@ -122,7 +122,7 @@ def best_score(
     if cleared == 0 and instance.facts[EARLIEST] == 0:
         return _best_end(problem, instance, shape, supply, left, stays)
     clears_in = cleared
-    if cleared == 0 and can_meet(instance, shape, stock & ~stuck):
+    if cleared == 0 and can_meet(problem, instance, shape, stock & ~stuck):
         clears_in = earliest_clear(problem, instance, shape, cursor, pass_number)
         if clears_in > 0:
             clears_in = max(clears_in, instance.facts[EARLIEST])
@@ -185,7 +185,7 @@ def fewest_steps(
     kings = problem.shapes.cards[shape] - others
     need = excess(counts, supply)
     if problem.goal_all:
-        if not can_meet(instance, shape, stock):
+        if not can_meet(problem, instance, shape, stock):
             return NO_WAY
         kings += count_bits(stock & instance.of_rank[problem.table.ranks])
         return kings + (problem.shapes.cards[shape] + count_bits(stock) - kings) // 2

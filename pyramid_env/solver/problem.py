@@ -52,6 +52,7 @@ class Problem(NamedTuple):
     goal_all: int  # every card has to leave (never so for the question CLEAR)
     stock_pairs: int  # two cards from outside the pyramid can leave together
     drop_cards: int  # stock cards that can never leave nor stand in the way need no place in a position
+    vectors: int  # searches are long enough to be worth vectors.py in place of the quick grid of relaxation.py
     apex_points: int  # msc points for emptying the apex's row: lost without the clear
 
 
@@ -96,6 +97,7 @@ def problem_of(rules: Rules, question: int) -> Problem:
         stock_pairs=int(rules.pair_stock_waste or rules.pair_waste_two or rules.pair_waste_tops),
         # Where the last draw ends the game a card that is only there to be drawn puts off the end.
         drop_cards=int(single and question in (CLEAR, WIN) and not goal_all and not rules.end_on_exhausted),
+        vectors=int(not single or rules.decks > 1 or question == STEPS),
         apex_points=MSC_ROWS[rules.rows - 1] if rules.rows <= len(MSC_ROWS) else 0,
     )
 

@@ -8,7 +8,7 @@ the way to the clear. A position that asks for more is dead: no clear from there
 The numbers of all two ranks together are a point of a grid, a point is one bit of an integer, and so the points that a
 shape can give are one integer; with a point all smaller ones are among them. One more pair of two ranks is a shift.
 The grid has room for few points: above what it tells apart, more pairs count as no more than the most it knows, which
-forbids less and is never wrong.
+forbids less and is never wrong. Where that is too little, ``can_meet`` asks vectors.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pyramid_env._numba import inlined_kernel, kernel
 from pyramid_env.bits import count_bits, lowest_bit
 from pyramid_env.kernels import STOCK
-from pyramid_env.solver.packed import FIELD, count_of, one_of
+from pyramid_env.solver.packed import FIELD, count_of, excess, one_of
 from pyramid_env.solver.problem import (
     FREE_KINGS,
     KINGS,
@@ -37,7 +37,7 @@ from pyramid_env.solver.problem import (
     Problem,
 )
 from pyramid_env.solver.shapes import shape_of
-from pyramid_env.solver.vectors import find_vectors
+from pyramid_env.solver.vectors import find_vectors, has_vector
 
 NEVER_LATE: Final = 1 << 20
 _MOST_POINTS: Final = 63  # so that integers are not negative
@@ -65,9 +65,11 @@ def _lacking(instance: Instance, counts: int, stock: int, rank: int) -> int:
 
 
 @inlined_kernel
-def can_meet(instance: Instance, shape: int, stock: int) -> bool:
+def can_meet(problem: Problem, instance: Instance, shape: int, stock: int) -> bool:
     """False: the pyramid can't be cleared from here, whatever the order of the stock."""
     counts = instance.counts[shape]
+    if problem.vectors:
+        return has_vector(instance, shape, excess(counts, partners(instance, stock)))
     point = 0
     for rank in range(1, instance.of_rank.size // 2):
         most = instance.most[rank]
@@ -190,8 +192,7 @@ def relax(problem: Problem, instance: Instance) -> None:
 def prepare(
     problem: Problem, instance: Instance, ranks: NDArray[np.int8], state: NDArray[np.int64], pass_limit: int
 ) -> bool:
-    """Take up a position of a deal: all tables but ``late``; False if there is too little room for the vectors, which
-    only bounds on the steps to a clear need."""
+    """Take up a position of a deal: all tables but ``late``; False if there is too little room for the vectors."""
     table, facts, of_rank = problem.table, instance.facts, instance.of_rank
     king, places = table.ranks, table.places
     of_rank[:] = 0
@@ -214,6 +215,4 @@ def prepare(
     facts[ROOT_STOCK] = state[STOCK] & ~facts[UNPLACED_KINGS]
     facts[ROOT_SHAPE] = shape_of(problem.shapes.masks, problem.shapes.slots, state[0])
     relax(problem, instance)
-    if problem.question == STEPS and not problem.goal_all:
-        return find_vectors(problem, instance)
-    return True
+    return find_vectors(problem, instance) if problem.vectors else True

@@ -1,4 +1,4 @@
-"""Vectors: how many pairs a pyramid can give on the way to the clear, rank by rank, where bounds need the numbers.
+"""Vectors: how many pairs a pyramid can give on the way to the clear, rank by rank, where a grid is too coarse.
 
 The same dynamic programming as in relaxation.py, with a set of maximal vectors for each shape in place of the points of
 a grid: slower, but nothing is cut off. A vector is packed and holds its number of pairs for either rank of a pair.
@@ -9,9 +9,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env._numba import kernel
+from pyramid_env._numba import inlined_kernel, kernel
 from pyramid_env.solver.packed import covers_vector, excess, one_of
 from pyramid_env.solver.problem import ROOT_SHAPE, WIDEST, Instance, Problem
+
+
+@inlined_kernel
+def has_vector(instance: Instance, shape: int, need: int) -> bool:
+    """Can a shape give as many pairs as ``need`` (packed)?"""
+    if need == 0:
+        return True
+    for at in range(instance.first[shape], instance.first[shape] + instance.size[shape]):
+        if covers_vector(instance.vectors[at], need):
+            return True
+    return False
 
 
 @kernel

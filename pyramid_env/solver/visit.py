@@ -41,7 +41,7 @@ from pyramid_env.solver.relaxation import can_meet, partners
 GREEDY: Final = 1024
 """Greedy priorities are below this."""
 
-PYRAMID_WEIGHT: Final = 5
+PYRAMID_WEIGHT: Final = 6
 STOCK_WEIGHT: Final = 3
 TWINS_AFTER: Final = 200
 """Positions expanded before it pays to find equal positions of other cards."""
@@ -166,7 +166,7 @@ def visit(
         priority = cost + instance.facts[HASTE] * ahead
     elif ended or is_goal(problem, shape, stock):
         reached = True
-    elif can_meet(instance, shape, stock):
+    elif can_meet(problem, instance, shape, stock):
         priority = greedy(problem, shape, stock, cursor, pass_number)
     else:
         return
