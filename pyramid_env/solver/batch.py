@@ -26,7 +26,7 @@ WORK: Final = 2
 LENGTH: Final = 3
 ANSWER_COLUMNS: Final = 4
 
-_SETTING_UP: Final = 100
+_SETTING_UP: Final = 70
 """Work of taking up a deal, in expanded positions."""
 
 
@@ -43,8 +43,9 @@ def answer_many(
     most_expanded: int,
     most_stored: int,
     scratch: NDArray[np.int64],
+    line: NDArray[np.int64],
     out_answers: NDArray[np.int64],
-    out_actions: NDArray[np.int64],
+    out_actions: NDArray[np.int16],
 ) -> int:
     """Answer deals from number ``start`` on; returns the number of the first deal that is left open.
 
@@ -54,11 +55,14 @@ def answer_many(
         earliest: find the earliest pass of the clear; else any line to the goal of the question, which is CLEAR or WIN.
         most_expanded, most_stored: positions of one search, beyond which a deal is left open.
         scratch: (5,) a position.
+        line: (longest line,) scratch space.
         out_answers: (n, 4) columns above.
-        out_actions: (n, longest line) the lines; (n, 0) if they are not wanted, which takes less time. ``earliest``
-            needs them.
+        out_actions: the lines, one after the other; (0,) if they are not wanted, which takes less time. Otherwise room
+            for n longest ones.
     """
     progress, facts = memory.progress, instance.facts
+    with_lines = out_actions.size > 0
+    written = 0
     for d in range(start, ranks.shape[0]):
         if not prepare(problem, instance, ranks[d], states[d], pass_limit):
             return d
@@ -74,12 +78,12 @@ def answer_many(
                 return d
             spent += progress[EXPANDED]
             stored += progress[COUNT]
-            if progress[BEST] >= 0 and not out_actions.shape[1]:
+            if progress[BEST] >= 0 and not with_lines and not earliest:
                 found = 1
             elif progress[BEST] >= 0:
                 for column in range(STATE_COLUMNS):
                     scratch[column] = states[d, column]
-                length = replay(problem, instance, memory, scratch, out_actions[d])
+                length = replay(problem, instance, memory, scratch, line)
                 if length < 0:
                     return d  # a fault, which the caller's way brings to light
                 found = scratch[CLEARED] if earliest else 1
@@ -94,8 +98,12 @@ def answer_many(
                 limit += 1
             if limit >= found:
                 break
+        if with_lines:
+            for at in range(length):
+                out_actions[written + at] = line[at]
+            written += length
         out_answers[d, FOUND] = found
         out_answers[d, STATES] = stored
         out_answers[d, WORK] = spent + _SETTING_UP
-        out_answers[d, LENGTH] = length
+        out_answers[d, LENGTH] = length if with_lines else 0
     return ranks.shape[0]

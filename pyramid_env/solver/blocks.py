@@ -12,7 +12,7 @@ from pyramid_env import kernels
 from pyramid_env.kernels import STATE_COLUMNS
 from pyramid_env.rules import Rules
 from pyramid_env.solver.answers import Answer, answer, warm_up
-from pyramid_env.solver.batch import ANSWER_COLUMNS, WORK, answer_many
+from pyramid_env.solver.batch import ANSWER_COLUMNS, FOUND, LENGTH, STATES, WORK, answer_many
 from pyramid_env.solver.problem import CLEAR, WIN, last_pass, problem_of
 from pyramid_env.solver.result import Limits, Objective, Status
 from pyramid_env.solver.run import used_bytes, workspace
@@ -69,22 +69,53 @@ def solve_positions_block(
 
     Without ``lines`` those that would cost time are left out, and are empty.
     """
-    answers: list[Answer] = []
+    parts = [_EMPTY]
+    done = 0
     quick = _Quick(rules, objective, limits, len(ranks), lines)
-    while len(answers) < len(ranks) and not stop[0]:
-        answers += quick.answers(ranks, states, len(answers))
-        if len(answers) < len(ranks):  # more than the quick way may spend, or another objective
-            at = len(answers)
-            answers.append(answer(rules, ranks[at], states[at], objective, limits))
+    while done < len(ranks) and not stop[0]:
+        part = quick.answers(ranks, states, done)
+        done += part.status.size
+        parts.append(part)
+        if done < len(ranks):  # more than the quick way may spend, or another objective
+            parts.append(_block_of(answer(rules, ranks[done], states[done], objective, limits)))
+            done += 1
     return Block(
-        status=np.array([STATUSES.index(each.status) for each in answers], np.int8),
-        value=np.array([each.value for each in answers], np.int32),
-        bound=np.array([each.bound for each in answers], np.int32),
-        states=np.array([each.states for each in answers], np.int64),
-        seconds=np.array([each.seconds for each in answers], np.float64),
-        actions=np.concatenate([np.zeros(0, np.int64), *(each.actions for each in answers)]).astype(np.int16),
-        offsets=np.cumsum([0, *(len(each.actions) for each in answers)], dtype=np.int64),
+        status=np.concatenate([part.status for part in parts]),
+        value=np.concatenate([part.value for part in parts]),
+        bound=np.concatenate([part.bound for part in parts]),
+        states=np.concatenate([part.states for part in parts]),
+        seconds=np.concatenate([part.seconds for part in parts]),
+        actions=np.concatenate([part.actions for part in parts]),
+        offsets=_offsets(np.concatenate([np.diff(part.offsets) for part in parts])),
     )
+
+
+def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(m + 1,) where lines of these lengths begin, and the last one's end."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+
+
+def _block_of(found: Answer) -> Block:
+    return Block(
+        status=np.array([STATUSES.index(found.status)], np.int8),
+        value=np.array([found.value], np.int32),
+        bound=np.array([found.bound], np.int32),
+        states=np.array([found.states], np.int64),
+        seconds=np.array([found.seconds], np.float64),
+        actions=found.actions.astype(np.int16),
+        offsets=np.array([0, len(found.actions)], np.int64),
+    )
+
+
+_EMPTY: Final = Block(
+    status=np.zeros(0, np.int8),
+    value=np.zeros(0, np.int32),
+    bound=np.zeros(0, np.int32),
+    states=np.zeros(0, np.int64),
+    seconds=np.zeros(0, np.float64),
+    actions=np.zeros(0, np.int16),
+    offsets=np.zeros(1, np.int64),
+)
 
 
 class _Quick:
@@ -93,7 +124,6 @@ class _Quick:
     def __init__(self, rules: Rules, objective: Objective, limits: Limits, most: int, lines: bool) -> None:
         self.tables = workspace(rules)
         self.known = objective in (Objective.WIN, Objective.EARLIEST)
-        self.with_lines = lines or objective is Objective.EARLIEST
         self.earliest = objective is Objective.EARLIEST
         self.problem = problem_of(rules, CLEAR if self.earliest else WIN)
         memory = self.tables.memory
@@ -105,29 +135,36 @@ class _Quick:
         if limits.max_seconds is not None and limits.max_seconds < _QUICK_SECONDS:
             self.known = False
         self.found = np.empty((most, ANSWER_COLUMNS), np.int64)
-        self.lines = np.empty((most, self.tables.longest_line if self.known and self.with_lines else 0), np.int64)
+        # Room for the longest lines; what is not written to costs nothing.
+        self.actions = np.empty(most * self.tables.longest_line if self.known and lines else 0, np.int16)
         self.scratch = np.empty(STATE_COLUMNS, np.int64)
 
-    def answers(self, ranks: NDArray[np.int8], states: NDArray[np.int64], start: int) -> list[Answer]:
+    def answers(self, ranks: NDArray[np.int8], states: NDArray[np.int64], start: int) -> Block:
         """Answers about deals from number ``start`` on, up to the first that needs more care."""
         if not self.known:
-            return []
+            return _EMPTY
         began = time.perf_counter()
         end = answer_many(
             self.problem, self.tables.instance, self.tables.memory, ranks, states, start, last_pass(self.tables.rules),
-            self.earliest, _QUICK_WORK, self.most_stored, self.scratch, self.found, self.lines,
+            self.earliest, _QUICK_WORK, self.most_stored, self.scratch, self.tables.line, self.found, self.actions,
         )  # fmt: skip
+        found = self.found[start:end]
         # The time of the call is shared out by the work done: a clock cannot be read between two deals.
-        each = (time.perf_counter() - began) / max(1, int(self.found[start:end, WORK].sum()))
-        made = []
-        for at in range(start, end):
-            value, stored, work, length = self.found[at].tolist()
-            status = Status.OPTIMAL if value else Status.UNWINNABLE
-            made.append(Answer(status, value, value, self.lines[at, :length], stored, work * each))
-        return made
+        each = (time.perf_counter() - began) / max(1, int(found[:, WORK].sum()))
+        value = found[:, FOUND].astype(np.int32)
+        offsets = _offsets(found[:, LENGTH])
+        return Block(
+            status=np.where(value, STATUSES.index(Status.OPTIMAL), STATUSES.index(Status.UNWINNABLE)).astype(np.int8),
+            value=value,
+            bound=value,
+            states=found[:, STATES].copy(),
+            seconds=(found[:, WORK] * each).astype(np.float64),
+            actions=self.actions[: offsets[-1]].copy(),
+            offsets=offsets,
+        )
 
 
-_QUICK_WORK: Final = 5_000
+_QUICK_WORK: Final = 20_000
 """Positions that one quick search may expand."""
 
 _QUICK_SECONDS: Final = 1.0

@@ -8,19 +8,10 @@ from pyramid_env._numba import inlined_kernel
 from pyramid_env.bits import count_bits, highest_bit, lowest_bit
 from pyramid_env.rules import LAST_COUNTED_PASS, MSC_REMOVAL, PAR_BONUS, SCORINGS
 from pyramid_env.solver.lateness import time_of
+from pyramid_env.solver.packed import FIELD, NUMBER, absent, count_of, covers_vector, excess, one_of, total
 from pyramid_env.solver.positions import below
 from pyramid_env.solver.problem import EARLIEST, KINGS, LATE_FROM, OTHERS, PASS_LIMIT, Instance, Problem
-from pyramid_env.solver.relaxation import (
-    FIELD,
-    NUMBER,
-    can_meet,
-    count_of,
-    covers_vector,
-    excess,
-    one_of,
-    partners,
-    total,
-)
+from pyramid_env.solver.relaxation import can_meet, partners
 from pyramid_env.solver.worth import best_worth
 
 _PAR: Final = SCORINGS.index("par")
@@ -67,13 +58,13 @@ def idle_cards(problem: Problem, instance: Instance, shape: int, stock: int) -> 
     card between two others is as good as several.
     """
     king = problem.table.ranks
-    counts = instance.counts[shape]
     lonely = 0
-    for rank in range(1, king):
-        if count_of(counts, king - rank) == 0 and (
-            not problem.stock_pairs or stock & instance.of_rank[king - rank] == 0
-        ):
-            lonely |= instance.of_rank[rank]
+    missing = absent(instance.counts[shape], king)
+    while missing:
+        rank = lowest_bit(missing) // FIELD + 1
+        missing &= missing - 1
+        if not problem.stock_pairs or stock & instance.of_rank[rank] == 0:
+            lonely |= instance.of_rank[king - rank]
     left = stock & lonely
     idle = 0
     while left:
@@ -131,7 +122,7 @@ def best_score(
     if cleared == 0 and instance.facts[EARLIEST] == 0:
         return _best_end(problem, instance, shape, supply, left, stays)
     clears_in = cleared
-    if cleared == 0 and can_meet(instance, shape, supply):
+    if cleared == 0 and can_meet(problem, instance, shape, stock & ~stuck):
         clears_in = earliest_clear(problem, instance, shape, cursor, pass_number)
         if clears_in > 0:
             clears_in = max(clears_in, instance.facts[EARLIEST])
@@ -194,7 +185,7 @@ def fewest_steps(
     kings = problem.shapes.cards[shape] - others
     need = excess(counts, supply)
     if problem.goal_all:
-        if not can_meet(instance, shape, supply):
+        if not can_meet(problem, instance, shape, stock):
             return NO_WAY
         kings += count_bits(stock & instance.of_rank[problem.table.ranks])
         return kings + (problem.shapes.cards[shape] + count_bits(stock) - kings) // 2

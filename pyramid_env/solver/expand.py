@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env._numba import inlined_kernel, kernel
-from pyramid_env.bits import count_bits, lowest_bit
+from pyramid_env.bits import count_bits, highest_bit, lowest_bit
 from pyramid_env.kernels import apply, is_finished, list_removals, next_card, top_card, turn
 from pyramid_env.moves import Kind
 from pyramid_env.rules import LAST_COUNTED_PASS
@@ -155,6 +155,19 @@ def expand_walk(
 
 
 @inlined_kernel
+def has_twin(problem: Problem, instance: Instance, stock: int, top: int, cursor: int, k: int, before: int) -> bool:
+    """Does the stock card ``before`` (-1: none) make the use of card k, which is not the waste top, needless?
+
+    It does if it has the same rank and can be played sooner, and if nothing lies between them (or only what leaves with
+    either): once k has been drawn too, the cards left show the same ranks in the same order.
+    """
+    if before < 0 or not problem.one_label or problem.table.end_on_exhausted:
+        return False
+    places, ranks = problem.table.places, instance.ranks
+    return ranks[places + before] == ranks[places + k] and (before >= cursor or before == top or k < cursor)
+
+
+@inlined_kernel
 def expand_single(
     problem: Problem, instance: Instance, shape: int, stock: int, cursor: int, pass_number: int, out: Children
 ) -> int:
@@ -183,6 +196,8 @@ def expand_single(
         while partners:
             k = lowest_bit(partners)
             partners &= partners - 1
+            if k != top and has_twin(problem, instance, stock, top, cursor, k, highest_bit(stock & below(k))):
+                continue
             if k == top or k >= cursor or later:
                 count = _take(problem, instance, smaller, stock, cursor, pass_number, top, k, out, count)
     count = _kings(problem, instance, shape, stock, cursor, pass_number, top, out, count)
@@ -235,28 +250,33 @@ def _stock_pairs(
     behind = stock & below(cursor)
     top = top_below(stock, cursor)
     under = top
+    before = -1
     left = stock & ~behind & ~free
     while left:  # still to come in this pass
         k = lowest_bit(left)
         left &= left - 1
-        if under >= 0 and ranks[places + under] + ranks[places + k] == king:
+        pairs = under >= 0 and ranks[places + under] + ranks[places + k] == king
+        if pairs and not has_twin(problem, instance, stock, top, cursor, k, before):
             count = _leave(
                 problem, instance, shape, stock, cursor, pass_number, k, under, table.stock_waste, out, count
             )
+        before = under
         under = k
     if table.waste_two and top >= 0:  # now
         under = top_below(stock, top)
         if under >= 0 and ranks[places + under] + ranks[places + top] == king:
             count = _leave_now(problem, instance, shape, stock, cursor, pass_number, top, under, out, count)
-    under = -1
+    under = before = -1
     left = behind & ~free
     while left:  # in the next pass
         k = lowest_bit(left)
         left &= left - 1
-        if under >= 0 and ranks[places + under] + ranks[places + k] == king:
+        pairs = under >= 0 and ranks[places + under] + ranks[places + k] == king
+        if pairs and not has_twin(problem, instance, stock, top, cursor, k, before):
             count = _leave(
                 problem, instance, shape, stock, cursor, pass_number, k, under, table.stock_waste, out, count
             )
+        before = under
         under = k
     return count
 

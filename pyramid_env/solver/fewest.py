@@ -26,20 +26,19 @@ from pyramid_env.bits import count_bits, lowest_bit
 from pyramid_env.kernels import Table
 from pyramid_env.solver.bounds import FAR, NO_WAY, fewest_inner_pairs, stuck_waste
 from pyramid_env.solver.lateness import ranks_at
-from pyramid_env.solver.positions import below
-from pyramid_env.solver.problem import EARLIEST, FIRST_PASS, PASS_LIMIT, ROOT_SHAPE, ROOT_STOCK, Instance, Problem
-from pyramid_env.solver.relaxation import (
+from pyramid_env.solver.packed import (
     FIELD,
     NUMBER,
-    can_meet,
     count_of,
     covers_vector,
     excess,
     mirrored,
     one_of,
-    partners,
     total,
 )
+from pyramid_env.solver.positions import below
+from pyramid_env.solver.problem import EARLIEST, FIRST_PASS, PASS_LIMIT, ROOT_SHAPE, ROOT_STOCK, Instance, Problem
+from pyramid_env.solver.relaxation import can_meet, partners
 
 NEVER: Final = 1 << 12
 """In the tables: there is no way. More steps than any line has."""
@@ -226,8 +225,8 @@ def _fill(
         for t in range(first, last + 1):
             fewest[s, t] = NEVER
         gone = excess(counts[root], counts[s])
-        surplus = excess(gone, mirrored(instance, gone))  # those that stock cards must have taken away
-        if not covers_vector(instance.turned[size], surplus) or not can_meet(instance, s, instance.turned[size]):
+        surplus = excess(gone, mirrored(gone, king))  # those that stock cards must have taken away
+        if not covers_vector(instance.turned[size], surplus) or not can_meet(problem, instance, s, root_stock):
             continue
         soonest = 0  # cursor of the first pass
         while not covers_vector(instance.turned[soonest], surplus):

@@ -16,8 +16,8 @@ from typing import Final
 from pyramid_env._numba import kernel
 from pyramid_env.bits import highest_bit, lowest_bit
 from pyramid_env.rules import LAST_COUNTED_PASS
+from pyramid_env.solver.packed import count_of, excess, one_of
 from pyramid_env.solver.problem import LATE_FROM, PASS_LIMIT, ROOT_SHAPE, ROOT_STOCK, Instance, Problem
-from pyramid_env.solver.relaxation import count_of, excess, one_of
 
 PASS_SHIFT: Final = 6
 _CURSORS: Final = (1 << PASS_SHIFT) - 1

@@ -1,9 +1,10 @@
 """Positions: what the search has seen, in two flat tables, and which of two positions makes the other needless.
 
-A key is (shape of the pyramid, stock cards left and, where it counts, the pass of the clear). The positions of one key
-differ in their time, (pass, cursor), and in the steps they took. Waiting is always possible, so a position dominates
-another of its key if drawing alone leads from it there at no more cost. With one card a draw that is every later time;
-otherwise the cards between must come out even.
+A key is (shape of the pyramid, stock cards left and, where it counts, the pass of the clear); with one card a draw
+other cards that show the same ranks in the same order do as well. The positions of one key differ in their time, (pass,
+cursor), and in the steps they took. Waiting is always possible, so a position dominates another of its key if drawing
+alone leads from it there at no more cost. With one card a draw that is every later time; otherwise the cards between
+must come out even.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pyramid_env.rules import LAST_COUNTED_PASS
 NODE: Final = np.dtype(
     [
         ("stock", np.int64),
+        ("key", np.int64),  # stock cards that show the same ranks in the same order; see key_of in visit.py
         ("parent", np.int32),  # the position it came from, -1 for the root
         ("chain", np.int32),  # the next position of the same key, -1 = none
         ("queue", np.int32),  # the next position of the same bucket, -1 = none
@@ -96,14 +98,14 @@ def next_left(stock: int, start: int, size: int) -> int:
 
 
 @kernel
-def slot_of(nodes: Nodes, slots: NDArray[np.int32], used: int, shape: int, stock: int, cleared: int) -> int:
+def slot_of(nodes: Nodes, slots: NDArray[np.int32], used: int, shape: int, key: int, cleared: int) -> int:
     """The slot, of the first ``used``, where the key's chain begins, or the free slot (-1) where it would."""
-    mixed = (stock * _SCATTER_1) ^ ((shape + (cleared << 20)) * _SCATTER_2)
+    mixed = (key * _SCATTER_1) ^ ((shape + (cleared << 20)) * _SCATTER_2)
     mixed ^= mixed >> 32
     at = ((mixed * _SCATTER_1) >> 24) & (used - 1)
     while slots[at] >= 0:
         node = nodes[slots[at]]
-        if node.stock == stock and node.shape == shape and node.cleared == cleared:
+        if node.key == key and node.shape == shape and node.cleared == cleared:
             break
         at = (at + 1) & (used - 1)
     return at
@@ -146,7 +148,7 @@ def spread(memory: Memory) -> None:
         node = nodes[at]
         if node.dead & _HEAD:
             nodes[at].dead ^= _HEAD
-            slots[slot_of(nodes, slots, more, node.shape, node.stock, node.cleared)] = at
+            slots[slot_of(nodes, slots, more, node.shape, node.key, node.cleared)] = at
 
 
 @kernel

@@ -54,17 +54,23 @@ class Problem(NamedTuple):
     goal_all: int  # every card has to leave (never so for the question CLEAR)
     stock_pairs: int  # two cards from outside the pyramid can leave together
     drop_cards: int  # stock cards that can never leave nor stand in the way need no place in a position
+    vectors: int  # searches are long enough to be worth vectors.py in place of the quick grid of relaxation.py
     apex_points: int  # msc points for emptying the apex's row: lost without the clear
 
 
 class Instance(NamedTuple):
-    """The tables of one deal. N shapes of the pyramid; packed counts as in relaxation.py."""
+    """The tables of one deal. N shapes of the pyramid; packed counts as in packed.py."""
 
     ranks: NDArray[np.int8]  # (cards,)
     of_rank: NDArray[np.int64]  # (ranks + 1,) mask of the stock cards of each rank
     facts: NDArray[np.int64]  # (FACTS,)
     closed: NDArray[np.int32]  # (N,) the shape after all kings that can leave have left
     counts: NDArray[np.int64]  # (N,) packed number of pyramid cards of each rank
+    most: NDArray[np.int64]  # (ranks + 1,) by the lower rank of two: pairs of them that the grid tells apart
+    stride: NDArray[np.int64]  # (ranks + 1,) likewise: how far one more pair moves a point of the grid
+    raisable: NDArray[np.int64]  # (ranks + 1,) likewise: bits of the points that have room for one more pair
+    mates: NDArray[np.int64]  # (places,) bits of the later places whose card makes a pair with this one's
+    pairings: NDArray[np.int64]  # (N,) bits of the grid's points that a shape can give, see relaxation.py
     first: NDArray[np.int32]  # (N,) where a shape's vectors begin
     size: NDArray[np.int32]  # (N,) how many they are
     vectors: NDArray[np.int64]  # (V,) packed maximal vectors
@@ -98,6 +104,7 @@ def problem_of(rules: Rules, question: int) -> Problem:
         stock_pairs=int(rules.pair_stock_waste or rules.pair_waste_two or rules.pair_waste_tops),
         # Where the last draw ends the game a card that is only there to be drawn puts off the end.
         drop_cards=int(single and question in (CLEAR, WIN) and not goal_all and not rules.end_on_exhausted),
+        vectors=int(not single or rules.decks > 1 or question == STEPS),
         apex_points=MSC_ROWS[rules.rows - 1] if rules.rows <= len(MSC_ROWS) else 0,
     )
 
@@ -124,6 +131,11 @@ def new_instance(rules: Rules, vectors: int = 0) -> Instance:
         facts=np.zeros(FACTS, np.int64),
         closed=np.zeros(count, np.int32),
         counts=np.zeros(count, np.int64),
+        most=np.zeros(rules.ranks + 1, np.int64),
+        stride=np.zeros(rules.ranks + 1, np.int64),
+        raisable=np.zeros(rules.ranks + 1, np.int64),
+        mates=np.zeros(rules.rows * (rules.rows + 1) // 2, np.int64),
+        pairings=np.zeros(count, np.int64),
         first=np.zeros(count, np.int32),
         size=np.zeros(count, np.int32),
         vectors=np.zeros(vectors or 2 * count, np.int64),

@@ -1,12 +1,14 @@
 """Relaxation: what the pyramid's order alone already forbids, with the stock's order forgotten.
 
-For each shape of the pyramid, dynamic programming from the smallest shape up finds how many pairs *inside the pyramid*
-each pair of ranks (ace and queen, two and jack, ...) can give on the way to the clear: a set of maximal vectors. Every
-card that finds no partner in the pyramid must find one in the stock. A position none of whose vectors leaves a demand
-that its stock can meet is dead: no clear from there, whatever the order.
+Every card that finds no partner inside the pyramid must find one in the stock. So a position asks for a number of pairs
+*inside the pyramid* of each two ranks (ace and queen, two and jack, ...): as many as the stock lacks partners. For each
+shape of the pyramid, dynamic programming from the smallest shape up finds which such numbers the pyramid can give on
+the way to the clear. A position that asks for more is dead: no clear from there, whatever the order.
 
-Counts are packed, five bits a rank from the ace up to the last below the king: four for the number (two decks have
-eight cards of a rank) and one as guard for comparisons. A vector holds its number of pairs for either rank of a pair.
+The numbers of all two ranks together are a point of a grid, a point is one bit of an integer, and so the points that a
+shape can give are one integer; with a point all smaller ones are among them. One more pair of two ranks is a shift.
+The grid has room for few points: above what it tells apart, more pairs count as no more than the most it knows, which
+forbids less and is never wrong. Where that is too little, ``can_meet`` asks vectors.py.
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env._numba import inlined_kernel, kernel
-from pyramid_env.bits import count_bits
+from pyramid_env.bits import count_bits, lowest_bit
 from pyramid_env.kernels import STOCK
+from pyramid_env.solver.packed import FIELD, count_of, excess, one_of
 from pyramid_env.solver.problem import (
     FREE_KINGS,
     KINGS,
@@ -30,62 +33,14 @@ from pyramid_env.solver.problem import (
     SCORE,
     STEPS,
     UNPLACED_KINGS,
-    WIDEST,
     Instance,
     Problem,
 )
-from pyramid_env.solver.shapes import Shapes, shape_of
+from pyramid_env.solver.shapes import shape_of
+from pyramid_env.solver.vectors import find_vectors, has_vector
 
-FIELD: Final = 5
-NUMBER: Final = 15
-ONES: Final = sum(1 << (FIELD * f) for f in range(12))
-GUARDS: Final = 16 * ONES
-_EVERY_SECOND: Final = sum(NUMBER << (2 * FIELD * f) for f in range(6))
-_SUM_UP: Final = sum(1 << (2 * FIELD * f) for f in range(6))
 NEVER_LATE: Final = 1 << 20
-
-
-@kernel
-def one_of(rank: int) -> int:
-    """The packed count of one card of a rank below the king's."""
-    return 1 << (FIELD * (rank - 1))
-
-
-@kernel
-def count_of(packed: int, rank: int) -> int:
-    """The number for a rank."""
-    return (packed >> (FIELD * (rank - 1))) & NUMBER
-
-
-@kernel
-def excess(packed: int, other: int) -> int:
-    """By how much each number exceeds the other's, 0 where it does not."""
-    difference = (packed | GUARDS) - other
-    over = difference & GUARDS
-    return difference & (over - (over >> (FIELD - 1)))
-
-
-@kernel
-def covers_vector(vector: int, other: int) -> bool:
-    """Is every number of ``vector`` at least that of ``other``?"""
-    return ((vector | GUARDS) - other) & GUARDS == GUARDS
-
-
-@kernel
-def total(packed: int) -> int:
-    """The sum of all numbers: two by two, then all six sums at once by a multiplication."""
-    pairs = (packed & _EVERY_SECOND) + ((packed >> FIELD) & _EVERY_SECOND)
-    return ((pairs * _SUM_UP) >> (10 * FIELD)) & (2 ** (2 * FIELD) - 1)
-
-
-@kernel
-def mirrored(instance: Instance, packed: int) -> int:
-    """The counts with each rank's number in the place of the rank that it makes a pair with."""
-    king = instance.of_rank.size - 1
-    result = 0
-    for rank in range(1, king):
-        result |= count_of(packed, rank) << (FIELD * (king - rank - 1))
-    return result
+_MOST_POINTS: Final = 63  # so that integers are not negative
 
 
 @inlined_kernel
@@ -99,123 +54,138 @@ def partners(instance: Instance, stock: int) -> int:
 
 
 @inlined_kernel
-def can_meet(instance: Instance, shape: int, supply: int) -> bool:
-    """False: the pyramid can't be cleared from here, whatever the order of the stock. ``supply`` as of ``partners``."""
-    need = excess(instance.counts[shape], supply)
-    if need == 0:
-        return True
-    for at in range(instance.first[shape], instance.first[shape] + instance.size[shape]):
-        if covers_vector(instance.vectors[at], need):
-            return True
-    return False
+def _lacking(instance: Instance, counts: int, stock: int, rank: int) -> int:
+    """Pairs of a rank and its partner that must be made inside a pyramid of ``counts`` (packed); below 0: the stock has
+    more partners than needed."""
+    of_rank, partner = instance.of_rank, instance.of_rank.size - 1 - rank
+    return max(
+        count_of(counts, rank) - count_bits(stock & of_rank[partner]),
+        count_of(counts, partner) - count_bits(stock & of_rank[rank]),
+    )
+
+
+@inlined_kernel
+def can_meet(problem: Problem, instance: Instance, shape: int, stock: int) -> bool:
+    """False: the pyramid can't be cleared from here, whatever the order of the stock."""
+    counts = instance.counts[shape]
+    if problem.vectors:
+        return has_vector(instance, shape, excess(counts, partners(instance, stock)))
+    point = 0
+    for rank in range(1, instance.of_rank.size // 2):
+        most = instance.most[rank]
+        if most:
+            lacking = _lacking(instance, counts, stock, rank)
+            if lacking > 0:
+                point += instance.stride[rank] * min(lacking, most)
+    return (instance.pairings[shape] >> point) & 1 != 0
 
 
 # ---- the tables ------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def _keep(found: NDArray[np.int64], count: int, vector: int) -> int:
-    """Add a vector to a set of maximal ones; returns the new size."""
-    at = 0
-    while at < count:
-        if covers_vector(found[at], vector):
-            return count
-        if covers_vector(vector, found[at]):
-            count -= 1
-            found[at] = found[count]
-        else:
-            at += 1
-    found[count] = vector
-    return count + 1
+def _lay_grid(instance: Instance, counts: int, stock: int) -> None:
+    """Share out the points: first to what the root asks for, then, where pairs in the stock and cards that are stuck
+    there can make a position ask for more, as far as they go."""
+    most, king = instance.most, instance.of_rank.size - 1
+    points = 1
+    for rank in range(1, (king + 1) // 2):
+        most[rank] = max(_lacking(instance, counts, stock, rank), 0)
+        while points * (most[rank] + 1) > _MOST_POINTS:
+            most[rank] -= 1
+        points *= most[rank] + 1
+    raised = True
+    while raised:
+        raised = False
+        for rank in range(1, (king + 1) // 2):
+            more = points // (most[rank] + 1) * (most[rank] + 2)
+            if more <= _MOST_POINTS and most[rank] < min(count_of(counts, rank), count_of(counts, king - rank)):
+                most[rank] += 1
+                points = more
+                raised = True
+    stride = 1
+    for rank in range(1, (king + 1) // 2):
+        instance.stride[rank] = stride
+        raisable = (1 << (stride * most[rank])) - 1
+        stride *= most[rank] + 1
+        repeated = stride
+        while repeated < points:
+            raisable |= raisable << repeated
+            repeated *= 2
+        instance.raisable[rank] = raisable & ((1 << points) - 1)
+
+
+@inlined_kernel
+def _with_pair(instance: Instance, points: int, rank: int) -> int:
+    """What points become by one more pair of a rank and its partner. Those that can't be told from the points
+    themselves are left out."""
+    lower = min(rank, instance.of_rank.size - 1 - rank)
+    return (points & instance.raisable[lower]) << instance.stride[lower]
 
 
 @kernel
-def _join(vector: int, other: int) -> int:
-    """The elementwise maximum of two vectors."""
-    return other + excess(vector, other)
+def _find_mates(problem: Problem, instance: Instance, root_mask: int) -> tuple[int, int]:
+    """Fill in ``mates`` and lay the grid; returns the places of kings and those that have mates."""
+    king, places, ranks, mates = problem.table.ranks, problem.table.places, instance.ranks, instance.mates
+    kings = paired = counts = 0
+    for place in range(places):
+        mates[place] = 0
+        rank = 0 + ranks[place]
+        if rank == king:
+            kings |= 1 << place
+        elif (root_mask >> place) & 1:
+            counts += one_of(rank)
+        for other in range(place + 1, places):
+            if rank + ranks[other] == king:
+                mates[place] |= 1 << other
+                paired |= 1 << place
+    _lay_grid(instance, counts, instance.facts[ROOT_STOCK])
+    return kings, paired
 
 
 @kernel
-def _collect(instance: Instance, shape: int, more: int, count: int) -> int:
-    """Add all vectors of a smaller shape, each raised by ``more``, to the set found so far."""
-    found = instance.found
-    for at in range(instance.first[shape], instance.first[shape] + instance.size[shape]):
-        count = _keep(found, count, instance.vectors[at] + more)
-        if count > WIDEST:
-            for other in range(1, count):
-                found[0] = _join(found[0], found[other])
-            count = 1
-    return count
-
-
-@kernel
-def _count_ranks(shapes: Shapes, instance: Instance, root: int) -> None:
-    """Fill in ``closed`` and ``counts`` for the root's shape and those within it."""
-    king = instance.of_rank.size - 1
-    ranks, closed, counts = instance.ranks, instance.closed, instance.counts
+def relax(problem: Problem, instance: Instance) -> None:
+    """Fill in ``closed``, ``counts`` and ``pairings`` for the root's shape and those within it."""
+    shapes, ranks, king = problem.shapes, instance.ranks, problem.table.ranks
+    closed, counts, pairings = instance.closed, instance.counts, instance.pairings
+    first_single, single_next, all_exposed = shapes.first_single, shapes.single_next, shapes.exposed
+    root, empty = instance.facts[ROOT_SHAPE], shapes.masks.size - 1
     root_mask = shapes.masks[root]
-    for s in range(shapes.masks.size - 1, root - 1, -1):
-        if shapes.masks[s] & ~root_mask:
+    kings, paired = _find_mates(problem, instance, root_mask)
+    closed[empty] = empty
+    counts[empty] = 0
+    pairings[empty] = 1  # no pairs at all
+    for s in range(empty - 1, root - 1, -1):
+        if root > 0 and shapes.masks[s] & ~root_mask:
+            continue
+        exposed, begin = all_exposed[s], first_single[s]
+        free = exposed & kings
+        if free:  # a king leaves at once; ways out are in the order of their places
+            smaller = single_next[begin + count_bits(exposed & ((free & -free) - 1))]
+            closed[s], counts[s], pairings[s] = closed[smaller], counts[smaller], pairings[smaller]
             continue
         closed[s] = s
-        counts[s] = 0
-        for way in range(shapes.first_single[s], shapes.first_single[s + 1]):
-            rank, smaller = ranks[shapes.single_place[way]], shapes.single_next[way]
-            if rank == king:
-                closed[s] = closed[smaller]
-                counts[s] = counts[smaller]
-                break
-            counts[s] = counts[smaller] + one_of(rank)
-
-
-@kernel
-def relax(problem: Problem, instance: Instance) -> bool:
-    """Fill in the vectors of the root's shape and those within it; False if there is too little room for them."""
-    shapes, king = problem.shapes, problem.table.ranks
-    ranks, closed = instance.ranks, instance.closed
-    first, size, vectors, found = instance.first, instance.size, instance.vectors, instance.found
-    root = instance.facts[ROOT_SHAPE]
-    root_mask, last = shapes.masks[root], shapes.masks.size - 1
-    used = 0
-    for s in range(last, root - 1, -1):
-        if shapes.masks[s] & ~root_mask:
-            continue
-        if closed[s] != s:
-            first[s], size[s] = first[closed[s]], size[closed[s]]
-            continue
-        count = 0
-        if s == last:
-            found[0] = 0
-            count = 1
-        begun = -1  # sets that begin at the same place are the same
-        inherited = s != last
-        for way in range(shapes.first_single[s], shapes.first_single[s + 1]):
-            smaller = shapes.single_next[way]
-            if first[smaller] != begun:
-                inherited = inherited and begun < 0
-                begun = first[smaller]
-                count = _collect(instance, smaller, 0, count)
-        for way in range(shapes.first_pair[s], shapes.first_pair[s + 1]):
-            rank = ranks[shapes.pair_low[way]]
-            if rank + ranks[shapes.pair_high[way]] == king:
-                count = _collect(instance, shapes.pair_next[way], one_of(rank) | one_of(king - rank), count)
-                inherited = False
+        counts[s] = counts[single_next[begin]] + one_of(0 + ranks[shapes.single_place[begin]])
+        points = 0
+        for way in range(begin, first_single[s + 1]):
+            points |= pairings[single_next[way]]
+        left = exposed & paired
+        while left:
+            place = lowest_bit(left)
+            left &= left - 1
+            mates = exposed & instance.mates[place]
+            while mates:
+                mate = mates & -mates
+                mates ^= mate
+                smaller = single_next[begin + count_bits(exposed & ((1 << place) - 1))]
+                smaller = single_next[first_single[smaller] + count_bits(all_exposed[smaller] & (mate - 1))]
+                points |= _with_pair(instance, pairings[smaller], 0 + ranks[place])
         if problem.table.overlap:
-            inherited = False
             for way in range(shapes.first_overlap[s], shapes.first_overlap[s + 1]):
-                rank = ranks[shapes.overlap_place[way]]
+                rank = 0 + ranks[shapes.overlap_place[way]]
                 if rank + ranks[shapes.overlap_cover[way]] == king:
-                    count = _collect(instance, shapes.overlap_next[way], one_of(rank) | one_of(king - rank), count)
-        if inherited:
-            first[s], size[s] = begun, count
-            continue
-        if used + count > vectors.size:
-            return False
-        first[s], size[s] = used, count
-        for at in range(count):
-            vectors[used + at] = found[at]
-        used += count
-    return True
+                    points |= _with_pair(instance, pairings[shapes.overlap_next[way]], rank)
+        pairings[s] = points
 
 
 @kernel
@@ -248,7 +218,6 @@ def prepare(
     # Those ahead leave in passing, whatever happens, and so need no place in a position, unless each card counts.
     facts[UNPLACED_KINGS] = facts[FREE_KINGS] & ahead if problem.question < SCORE else 0
     facts[ROOT_STOCK] = state[STOCK] & ~facts[UNPLACED_KINGS]
-    root = shape_of(problem.shapes.masks, problem.shapes.slots, state[0])
-    facts[ROOT_SHAPE] = root
-    _count_ranks(problem.shapes, instance, root)
-    return relax(problem, instance)
+    facts[ROOT_SHAPE] = shape_of(problem.shapes.masks, problem.shapes.slots, state[0])
+    relax(problem, instance)
+    return find_vectors(problem, instance) if problem.vectors else True

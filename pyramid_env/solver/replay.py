@@ -21,8 +21,8 @@ from pyramid_env.kernels import (
     step,
 )
 from pyramid_env.moves import Kind
-from pyramid_env.solver.positions import BEST, Memory
-from pyramid_env.solver.problem import FREE_KINGS, SCORE, UNPLACED_KINGS, Instance, Problem
+from pyramid_env.solver.positions import BEST, Memory, below, top_below
+from pyramid_env.solver.problem import FREE_KINGS, SCORE, UNPLACED_KINGS, WIN, Instance, Problem
 
 _PLACE_KING: Final = int(Kind.PLACE_KING)
 _WASTE_KING: Final = int(Kind.WASTE_KING)
@@ -92,17 +92,33 @@ def _reach(
         leaving = state[STOCK]  # the win: now the kings that were left out of the positions have to leave too
     while state[PYRAMID] != to_pyramid or state[STOCK] & leaving:
         action = -1
-        if not is_finished(table, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS]):
+        if is_finished(table, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS]):
+            return -1
+        # The pyramid waits for a stock card of the line: as long as none is at hand there is nothing to choose.
+        waits = problem.single and problem.question <= WIN and state[STOCK] & leaving
+        if not waits or _is_at_hand(problem, state, leaving | kings):
             found = list_removals(table, instance.ranks, state[PYRAMID], state[STOCK], state[CURSOR], actions)
             action = _choose(problem, memory, at, state, to_pyramid, leaving, kings, found)
-            if action < 0 and can_draw(table, state[STOCK], state[CURSOR], state[PASS]):
-                action = table.actions - 1
+        if action < 0 and can_draw(table, state[STOCK], state[CURSOR], state[PASS]):
+            action = table.actions - 1
         if action < 0 or count == out_actions.size:
             return -1
         step(table, state, action)
         out_actions[count] = action
         count += 1
     return count
+
+
+@kernel
+def _is_at_hand(problem: Problem, state: NDArray[np.int64], cards: int) -> bool:
+    """Can one of some stock cards be played without a draw? (One card a draw, one pile.)"""
+    stock, cursor = state[STOCK], state[CURSOR]
+    top = top_below(stock, cursor)
+    at_hand = 1 << top if top >= 0 else 0
+    if problem.table.stock_top:
+        ahead = stock & ~below(cursor)
+        at_hand |= ahead & -ahead
+    return cards & at_hand != 0
 
 
 @kernel

@@ -52,7 +52,10 @@ from pyramid_env.solver.worth import find_worths
 SLICE: Final = 1 << 14
 """Positions expanded between two looks at the clock."""
 
-_FIRST_ROOM: Final = 1 << 14
+_USUAL_ROOM: Final = 1 << 16
+"""Positions of a workspace's tables: enough for nearly all quick questions."""
+_LEAST_ROOM: Final = 1 << 14
+"""Positions of a search that has few bytes."""
 _SMALLEST_GROWTH: Final = 1.25
 _MOST_ROOM: Final = 1 << 30  # positions are numbered by int32
 _KEPT_BYTES: Final = 64 << 20
@@ -154,7 +157,7 @@ class Workspace:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.instance: Instance = new_instance(rules)
-        self.memory: Memory = new_memory(_FIRST_ROOM)
+        self.memory: Memory = new_memory(_USUAL_ROOM)
         # No line is longer: between two removals lie at most the draws of two passes and a recycle.
         self.longest_line: Final = rules.cards * (2 * rules.stock_size + 2)
         self.line = np.empty(self.longest_line, np.int64)
@@ -215,7 +218,7 @@ class Workspace:
         buckets = self._buckets(problem, state)
         memory = self.memory
         if fixed + used_bytes(memory) > budget.bytes:
-            memory = new_memory(_FIRST_ROOM)
+            memory = new_memory(_LEAST_ROOM)
         if len(memory.heads) < buckets:
             memory = memory._replace(heads=np.empty(buckets, np.int32))
         fits = fixed + used_bytes(memory) <= budget.bytes

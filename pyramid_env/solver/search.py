@@ -62,8 +62,8 @@ DONE: Final = 1
 NO_ROOM: Final = 2
 """Outcomes of a call: the slice is used up; the question is answered; the positions found no room."""
 
-LATENESS_AFTER: Final = 60
-"""Positions expanded before ``find_latest`` is worth its time (half as long as these took)."""
+LATENESS_AFTER: Final = 100
+"""Positions expanded before ``find_latest`` is worth its time (about twice as long as these took)."""
 
 _SATURATED: Final = LAST_COUNTED_PASS
 _SHAPE: Final = expand.SHAPE

@@ -120,6 +120,7 @@ def settle(problem: Problem, instance: Instance, memory: Memory, at: int) -> boo
     if ahead == NO_WAY or ahead > most:
         return False
     nodes[at].stock = stock
+    nodes[at].key = stock
     nodes[at].dead = SEEN
     nodes[at].chain = survivors(problem, memory, slot, stock, cursor, pass_number, cost)
     memory.slots[slot] = at

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pyramid_env._numba import inlined_kernel
-from pyramid_env.bits import count_bits
+from pyramid_env.bits import count_bits, lowest_bit
 from pyramid_env.kernels import Table
 from pyramid_env.rules import LAST_COUNTED_PASS
 from pyramid_env.solver.bounds import (
@@ -21,6 +21,7 @@ from pyramid_env.solver.positions import (
     BUCKET,
     COUNT,
     DEAD,
+    EXPANDED,
     FULL,
     KEYED,
     ROOM,
@@ -29,19 +30,22 @@ from pyramid_env.solver.positions import (
     TOP,
     VALUE,
     Memory,
+    below,
     next_left,
     slot_of,
     spread,
     waiting,
 )
 from pyramid_env.solver.problem import PASS_LIMIT, SCORE, STEPS, Instance, Problem
-from pyramid_env.solver.relaxation import can_meet, partners
+from pyramid_env.solver.relaxation import can_meet
 
 GREEDY: Final = 1024
 """Greedy priorities are below this."""
 
 PYRAMID_WEIGHT: Final = 6
 STOCK_WEIGHT: Final = 3
+TWINS_AFTER: Final = 200
+"""Positions expanded before it pays to find equal positions of other cards."""
 _SATURATED: Final = LAST_COUNTED_PASS
 
 
@@ -65,6 +69,21 @@ def greedy(problem: Problem, shape: int, stock: int, cursor: int, pass_number: i
         priority += STOCK_WEIGHT * count_bits(stock)
     priority += (pass_number - 1) * (problem.table.stock_size + 1) + cursor
     return min(priority, GREEDY - 1)
+
+
+@inlined_kernel
+def key_of(problem: Problem, instance: Instance, stock: int) -> int:
+    """The lowest of all sets of stock cards that show the same ranks in the same order, and so allow the same."""
+    key = 0
+    ahead = -1  # mask of the cards that may come next
+    left = stock
+    while left:
+        rank = 0 + instance.ranks[problem.table.places + lowest_bit(left)]
+        left &= left - 1
+        twins = instance.of_rank[rank] & ahead
+        key |= twins & -twins
+        ahead &= ~(twins ^ (twins - 1))
+    return key
 
 
 @inlined_kernel
@@ -117,10 +136,13 @@ def visit(
     # Positions at the end need no place in the table of keys: nothing follows them.
     keyed = not ended
     slot = -1
+    key = stock
     if keyed:
         if 2 * progress[KEYED] >= progress[SLOTS]:
             spread(memory)
-        slot = slot_of(memory.nodes, memory.slots, progress[SLOTS], shape, stock, kept)
+        if problem.one_label and progress[EXPANDED] >= TWINS_AFTER:
+            key = key_of(problem, instance, stock)  # keys of before stay right: such a set has no other key
+        slot = slot_of(memory.nodes, memory.slots, progress[SLOTS], shape, key, kept)
         if is_dominated(problem, memory, slot, stock, cursor, pass_number, 0):
             return
     priority = -1
@@ -135,7 +157,7 @@ def visit(
             return
     elif ended or is_goal(problem, shape, stock):
         reached = True
-    elif can_meet(instance, shape, partners(instance, stock)):
+    elif can_meet(problem, instance, shape, stock):
         priority = greedy(problem, shape, stock, cursor, pass_number)
     else:
         return
@@ -148,6 +170,7 @@ def visit(
         memory.slots[slot] = new
         progress[KEYED] += 1
     nodes[new].stock = stock
+    nodes[new].key = key
     nodes[new].parent = parent
     nodes[new].queue = -1
     nodes[new].shape = shape
@@ -177,7 +200,8 @@ def is_dominated(
         if stored < 0:
             return False
         node = memory.nodes[stored]
-        return time_of(0 + node.cursor, 0 + node.pass_number) <= time_of(cursor, pass_number) or (
+        behind = count_bits(node.stock & below(0 + node.cursor))
+        return time_of(behind, 0 + node.pass_number) <= time_of(count_bits(stock & below(cursor)), pass_number) or (
             problem.table.passes == 0 and node.pass_number == pass_number == _SATURATED
         )
     while stored >= 0:

@@ -13,8 +13,9 @@ from typing import Final
 
 from pyramid_env._numba import inlined_kernel, kernel
 from pyramid_env.rules import MSC_REMOVAL, SCORINGS
+from pyramid_env.solver.packed import count_of, covers_vector, excess, one_of, total
 from pyramid_env.solver.problem import NEED, ROOT_SHAPE, ROOT_STOCK, WIDEST, Instance, Problem
-from pyramid_env.solver.relaxation import count_of, covers_vector, excess, one_of, partners, total
+from pyramid_env.solver.relaxation import partners
 
 LEAST: Final = -(1 << 14)
 _PAR: Final = SCORINGS.index("par")
