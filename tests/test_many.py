@@ -435,7 +435,7 @@ QUESTIONS = [
     ({"objective": "score"}, "objective: expected score, got win"),
     ({"max_states": 99}, "max_states: expected 99, got None"),
     ({"max_bytes": None}, "max_bytes: expected None, got 2147483648"),
-    ({"version": 3}, f"solver version: expected 3, got {SOLVER_VERSION}"),
+    ({"version": 4}, f"solver version: expected 4, got {SOLVER_VERSION}"),
 ]
 
 

@@ -26,7 +26,7 @@ from pyramid_env.solver.result import Limits
 
 __all__ = ["DATA", "SHIPPED", "Bounds", "DealBounds", "bounds", "file_name", "read_bounds", "switches", "write_bounds"]
 
-SHIPPED: Final = ("pyramid", "one_pass", "solitaire13_three_piles", "till_dawn", "microsoft")
+SHIPPED: Final = ("pyramid", "one_pass", "solitaire13_three_piles", "till_dawn", "double_pyramid", "microsoft")
 """Presets whose bounds ship with the package, for both splits."""
 
 DATA: Final = Path(__file__).parent / "data"

@@ -21,7 +21,7 @@ from pyramid_env.solver.blocks import STATUSES, Block
 from pyramid_env.solver.question import UNNUMBERED, Dealt, Question
 from pyramid_env.solver.result import Solution, SolverError
 
-SOLVER_VERSION: Final = 2
+SOLVER_VERSION: Final = 3
 """Goes up when the solver's answers can change (other proofs within the same limits, a mended fault). A file made by
 another version is read, but not resumed."""
 
