@@ -95,6 +95,11 @@ def reward_scheme(reward: str | RewardScheme, rules: Rules) -> RewardScheme:
     return SCHEMES[reward](rules)
 
 
+def counted_fact(scheme: RewardScheme) -> int:
+    """The fact that a scheme pays out as it grows (the column of PAR, MSC or WON), or -1: the scheme is to be called."""
+    return next((column for known, column in ((par, PAR), (msc, MSC), (win, WON)) if scheme is known), -1)
+
+
 def rewards_of(scheme: RewardScheme, before: NDArray[np.int32], after: NDArray[np.int32]) -> NDArray[np.float64]:
     """The scheme's rewards as a new float64 array (B,), shape checked."""
     rewards = np.array(scheme(before, after), np.float64)

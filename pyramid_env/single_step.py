@@ -1,0 +1,131 @@
+"""The step of one game in a compiled call of few arguments: what PyramidEnv plays with.
+
+Numba takes some 50 nanoseconds for each array that a call hands over, so the fifteen arrays of a batch cost a single
+game as much as its step does. Here all that a game owns lies in three arrays, and the tables of its rules in one:
+
+    longs   int64   state (5) | action | index of the game, always 0
+    bytes   int8    mask (A) | observation row (F) | ranks (cards) | skip | illegal
+    facts   int32   (1, 9)
+    flat    int64   sizes: A, F, cards, places, piles, and how long each table is | the tables
+
+The rules stay where they are: a step is :func:`~pyramid_env.stepping.play_games` for a batch of one.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyramid_env._numba import allocating_kernel
+from pyramid_env.kernels import FACT_COLUMNS, OVER, SCORE, STATE_COLUMNS, table
+from pyramid_env.observation import layout
+from pyramid_env.rules import Rules
+from pyramid_env.stepping import observe_games, packed, play_games
+
+_ACTIONS: Final = 0
+_FIELDS: Final = 1
+_CARDS: Final = 2
+_PLACES: Final = 3
+_PILES: Final = 4
+_LENGTHS: Final = 5
+_HEAD: Final = 12
+"""Where the tables begin: after five sizes and the lengths of seven tables."""
+
+NO_COLUMN: Final = -1
+"""``column`` of :func:`play_game` where the reward is no difference of one fact."""
+
+
+@lru_cache
+def flat_tables(rules: Rules, level: str) -> NDArray[np.int64]:
+    """The (cached) packed tables of some rules and a level as one read-only array, sizes in front."""
+    parts = packed(rules, level)
+    sizes = [table(rules).actions, layout(rules, level).size, rules.cards, rules.places, rules.waste_piles]
+    flat = np.concatenate([np.array([*sizes, *(part.size for part in parts)]), *(part.reshape(-1) for part in parts)])
+    flat = flat.astype(np.int64)
+    flat.setflags(write=False)
+    return flat
+
+
+class GameArrays:
+    """The arrays of one game, zeros at first, and views on them with a batch axis of one for the batched kernels.
+
+    Attributes:
+        longs, bytes, facts, flat: see the module.
+        states (1, 5), ranks (1, cards), masks (1, A), rows (1, F): views, written to by the kernels.
+        shown: (A + F,) view on mask and row: a copy of it is what an observation and its mask are made of.
+    """
+
+    def __init__(self, rules: Rules, level: str) -> None:
+        self._made_for = rules, level
+        self.flat = flat_tables(rules, level)
+        actions, fields, cards = (int(size) for size in self.flat[: _CARDS + 1])
+        self.longs = np.zeros(STATE_COLUMNS + 2, np.int64)
+        self.bytes = np.zeros(actions + fields + cards + 2, np.int8)
+        self.facts = np.zeros((1, FACT_COLUMNS), np.int32)
+        self.states = self.longs[None, :STATE_COLUMNS]
+        self.shown = self.bytes[: actions + fields]
+        self.masks, self.rows = self.shown[None, :actions], self.shown[None, actions:]
+        self.ranks = self.bytes[None, actions + fields : -2]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles get arrays of their own, with views on those."""
+        return GameArrays, self._made_for, (self.longs, self.bytes, self.facts)
+
+    def __setstate__(self, contents: tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int32]]) -> None:
+        for own, given in zip((self.longs, self.bytes, self.facts), contents, strict=True):
+            own[...] = given
+
+
+@allocating_kernel
+def play_game(
+    flat: NDArray[np.int64],
+    longs: NDArray[np.int64],
+    bytes_: NDArray[np.int8],
+    facts: NDArray[np.int32],
+    action: int,
+    column: int,
+) -> tuple[int, bool, int, int]:
+    """One step of one game: position, mask, facts and observation row are brought up to date in place.
+
+    An action outside 0..A-1 or masked changes nothing. ``column`` is the fact that the reward counts, or NO_COLUMN.
+    Returns: 1 if the action was illegal, else 0; is the game over; its score; how much the fact of ``column`` grew.
+    """
+    actions, fields, cards, places, piles = flat[_ACTIONS], flat[_FIELDS], flat[_CARDS], flat[_PLACES], flat[_PILES]
+    a = _HEAD + flat[_LENGTHS]
+    b = a + flat[_LENGTHS + 1]
+    c = b + flat[_LENGTHS + 2]
+    d = c + flat[_LENGTHS + 3]
+    e = d + flat[_LENGTHS + 4]
+    f = e + flat[_LENGTHS + 5]
+    row = actions + fields
+    end = row + cards
+    before = facts[0, column] if column >= 0 else 0
+    longs[STATE_COLUMNS] = action
+    illegal = play_games(
+        flat[_HEAD:a],
+        flat[a:b],
+        flat[b:c],
+        flat[c:d],
+        flat[d:e].reshape((places, places)),
+        flat[e:f].reshape((piles, piles)),
+        flat[f:].reshape((actions, 3)),
+        bytes_[row:end].reshape((1, cards)),
+        longs[:STATE_COLUMNS].reshape((1, STATE_COLUMNS)),
+        longs[STATE_COLUMNS : STATE_COLUMNS + 1],
+        bytes_[end : end + 1].view(np.bool_),
+        bytes_[:actions].reshape((1, actions)),
+        facts,
+        bytes_[actions:row].reshape((1, fields)),
+        bytes_[end + 1 : end + 2].view(np.bool_),
+    )
+    gained = facts[0, column] - before if column >= 0 else 0
+    return illegal, facts[0, OVER] != 0, facts[0, SCORE], gained
+
+
+def observe_game(rules: Rules, level: str, game: GameArrays) -> None:
+    """Write mask, facts and observation row of the position that lies in the game's arrays."""
+    first = np.zeros(1, np.int64)
+    observe_games(*packed(rules, level), game.ranks, game.states, first, game.masks, game.facts, game.rows)
