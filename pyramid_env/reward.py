@@ -96,7 +96,7 @@ def reward_scheme(reward: str | RewardScheme, rules: Rules) -> RewardScheme:
 
 
 def counted_fact(scheme: RewardScheme) -> int:
-    """The fact that a scheme pays out as it grows (the column of PAR, MSC or WON), or -1: the scheme is to be called."""
+    """The fact whose growth a scheme pays out (the column of PAR, MSC or WON), or -1: the scheme is to be called."""
     return next((column for known, column in ((par, PAR), (msc, MSC), (win, WON)) if scheme is known), -1)
 
 

@@ -13,7 +13,8 @@ The rules stay where they are: a step is :func:`~pyramid_env.stepping.play_games
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -75,8 +76,7 @@ class GameArrays:
         return GameArrays, self._made_for, (self.longs, self.bytes, self.facts)
 
     def __setstate__(self, contents: tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int32]]) -> None:
-        for own, given in zip((self.longs, self.bytes, self.facts), contents, strict=True):
-            own[...] = given
+        self.longs[:], self.bytes[:], self.facts[:] = contents
 
 
 @allocating_kernel
@@ -125,7 +125,9 @@ def play_game(
     return illegal, facts[0, OVER] != 0, facts[0, SCORE], gained
 
 
-def observe_game(rules: Rules, level: str, game: GameArrays) -> None:
-    """Write mask, facts and observation row of the position that lies in the game's arrays."""
+def observer(rules: Rules, level: str, game: GameArrays) -> Callable[[], None]:
+    """A call that writes mask, facts and observation row of the position that lies in the game's arrays."""
     first = np.zeros(1, np.int64)
-    observe_games(*packed(rules, level), game.ranks, game.states, first, game.masks, game.facts, game.rows)
+    return partial(
+        observe_games, *packed(rules, level), game.ranks, game.states, first, game.masks, game.facts, game.rows
+    )
