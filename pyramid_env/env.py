@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import gymnasium as gym
@@ -22,7 +21,7 @@ from pyramid_env.positions import read_deal
 from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, counted_fact, reward_scheme, rewards_of
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
-from pyramid_env.single_step import GameArrays, observer, play_game
+from pyramid_env.single_step import GameArrays, field_views, observer, play_game
 
 if TYPE_CHECKING:
     from pyramid_env.game import Game
@@ -91,7 +90,8 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
 
     ``observation`` chooses the level: ``"table"`` what lies open now; ``"memory"`` (default) also all that a player who
     forgets nothing knows; ``"clairvoyant"`` everything, for comparison only. A level has the fields of those before it.
-    With rules that hide nothing (``giza``) ``table`` has the memory fields too.
+    With rules that hide nothing (``giza``) ``table`` has the memory fields too. The fields and the mask of a step are
+    views on one array of that step, which nothing writes to later.
 
     ## Rewards
     ``reward``: ``"par"`` (default) +1 for each card that leaves and +50/+35/+20 for the clear in pass 1/2/3, so that
@@ -183,15 +183,12 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         )
         self._observe = observer(self.rules, self.level, own)
         self._play = partial(play_game, own.flat, own.longs, own.bytes, own.facts)
-        fields = layout(self.rules, self.level).fields
-        self._names = tuple(field.name for field in fields)
-        starts = [self._actions + field.start for field in fields]
-        slices = [slice(start, start + field.size) for start, field in zip(starts, fields, strict=True)]
-        self._parts = itemgetter(*slices, slice(0, self._actions))  # the fields, then the mask, as views
+        self._legal = slice(0, self._actions)
+        self._fields = field_views(layout(self.rules, self.level), self._actions)
 
     def __getstate__(self) -> dict[str, Any]:
         views = ("_states", "_ranks", "_masks", "_facts", "_rows")
-        linked = ("moves", "_actions", "_observe", "_play", "_names", "_parts", *views)
+        linked = ("moves", "_actions", "_observe", "_play", "_legal", "_fields", *views)
         return {name: value for name, value in self.__dict__.items() if name not in linked}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -292,9 +289,8 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
 
     def _handed_out(self, score: int, over: bool, illegal: bool) -> tuple[Observation, dict[str, Any]]:
         """Observation and info of the present position: views on one new array, which no later step touches."""
-        parts = self._parts(self._arrays.shown.copy())
-        observation = dict(zip(self._names, parts))  # noqa: B905 (strict= costs a tenth of a microsecond; the mask is left over)
-        info = {"action_mask": parts[-1], "deal": self._number, "score": score}
+        shown = self._arrays.shown.copy()
+        info = {"action_mask": shown[self._legal], "deal": self._number, "score": score}
         if self._number == NO_NUMBER:
             info["cards"] = str(self.deal)
         if illegal:
@@ -303,7 +299,7 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
             facts = self._facts[0].tolist()
             for key, column in END_FACTS.items():
                 info[key] = bool(facts[column]) if key in END_FLAGS else facts[column]
-        return observation, info
+        return self._fields(shown), info
 
     def _name(self) -> str:
         return f"deal {self.deal.name}"

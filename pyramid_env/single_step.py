@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pyramid_env._numba import allocating_kernel
 from pyramid_env.kernels import FACT_COLUMNS, OVER, SCORE, STATE_COLUMNS, table
-from pyramid_env.observation import layout
+from pyramid_env.observation import Layout, layout
 from pyramid_env.rules import Rules
 from pyramid_env.stepping import observe_games, packed, play_games
 
@@ -131,3 +131,15 @@ def observer(rules: Rules, level: str, game: GameArrays) -> Callable[[], None]:
     return partial(
         observe_games, *packed(rules, level), game.ranks, game.states, first, game.masks, game.facts, game.rows
     )
+
+
+def field_views(fields: Layout, start: int) -> Callable[[NDArray[np.int8]], dict[str, NDArray[np.int8]]]:
+    """A function from an array (``start`` + F,) to the fields behind its ``start``, by name, as views.
+
+    It is compiled from the text of a dict display, as namedtuple's methods are from theirs: a quarter of a microsecond
+    faster than a loop over names and slices, and a step takes five.
+    """
+    slices = {f"s{i}": slice(start + f.start, start + f.start + f.size) for i, f in enumerate(fields.fields)}
+    pairs = ", ".join(f"{f.name!r}: shown[s{i}]" for i, f in enumerate(fields.fields))
+    made: Callable[[NDArray[np.int8]], dict[str, NDArray[np.int8]]] = eval(f"lambda shown: {{{pairs}}}", slices)
+    return made
