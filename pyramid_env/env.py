@@ -18,7 +18,7 @@ from pyramid_env.kernels import CLEARED_IN, MSC, OVER, PAR, SCORE, WON, start_st
 from pyramid_env.moves import MoveTable, move_table
 from pyramid_env.observation import layout
 from pyramid_env.positions import read_deal
-from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, counted_fact, reward_scheme, rewards_of
+from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, column_of, reward_scheme, rewards_of
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 from pyramid_env.single_step import GameArrays, field_views, observer, play_game
@@ -158,7 +158,7 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         self.render_mode = check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         self._raises = check_choice("illegal_action", illegal_action, ILLEGAL_ACTION) == "raise"
         self._reward = reward_scheme(reward, self.rules)
-        self._counted = counted_fact(self._reward)
+        self._counted = column_of(self._reward)
         actions, fields = len(move_table(self.rules)), layout(self.rules, self.level)
         self.action_space = spaces.Discrete(actions)
         self.observation_space = fields.space()
@@ -182,7 +182,7 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
             own.rows,
         )
         self._observe = observer(self.rules, self.level, own)
-        self._play = partial(play_game, own.flat, own.longs, own.bytes, own.facts)
+        self._play = partial(play_game, own.flat, own.longs, own.bytes, own.facts, self._counted)
         self._legal = slice(0, self._actions)
         self._fields = field_views(layout(self.rules, self.level), self._actions)
 
@@ -231,7 +231,7 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         if not self._playing:
             raise PyramidError(f"step: expected a running game, {self._why_not_playing()}; call reset() first")
         before = None if self._counted >= 0 else self._facts.copy()
-        illegal, over, score, gained = self._play(chosen, self._counted)
+        illegal, over, score, gained = self._play(chosen)
         if illegal:
             if self._raises:
                 raise IllegalMoveError(illegal_text(self.moves, chosen, self._masks[0], self._name()))
@@ -241,7 +241,7 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         else:
             reward = float(rewards_of(self._reward, before, self._facts.copy())[0])
         self._playing = not over
-        observation, info = self._handed_out(score, over, illegal > 0)
+        observation, info = self._handed_out(score, over, illegal)
         return observation, reward, over, False, info
 
     def render(self) -> Any:

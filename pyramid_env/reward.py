@@ -95,9 +95,15 @@ def reward_scheme(reward: str | RewardScheme, rules: Rules) -> RewardScheme:
     return SCHEMES[reward](rules)
 
 
-def counted_fact(scheme: RewardScheme) -> int:
-    """The fact whose growth a scheme pays out (the column of PAR, MSC or WON), or -1: the scheme is to be called."""
-    return next((column for known, column in ((par, PAR), (msc, MSC), (win, WON)) if scheme is known), -1)
+_COLUMNS: Final[tuple[tuple[RewardScheme, int], ...]] = ((par, PAR), (msc, MSC), (win, WON))
+
+
+def column_of(scheme: RewardScheme) -> int:
+    """The column of the facts whose growth a scheme rewards, so that a kernel can do it; -1 = it's not that simple."""
+    for known, column in _COLUMNS:
+        if scheme is known:
+            return column
+    return -1
 
 
 def rewards_of(scheme: RewardScheme, before: NDArray[np.int32], after: NDArray[np.int32]) -> NDArray[np.float64]:
