@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
-from pyramid_env.bits import count_bits, lowest_bit
+from pyramid_env.bits import count_bits, highest_bit, lowest_bit
 from pyramid_env.geometry import geometry
 from pyramid_env.moves import Kind, move_table
 from pyramid_env.rules import LAST_COUNTED_PASS, MSC_REMOVAL, MSC_ROWS, PAR_BONUS, SCORINGS, Rules
@@ -145,15 +145,12 @@ def table(rules: Rules) -> Table:
 
 @kernel
 def exposed_places(table: Table, pyramid: int) -> int:
-    """Bits of the places whose card is left and not covered."""
-    exposed = 0
-    left = pyramid
-    while left:
-        bit = left & -left
-        if not table.covers[lowest_bit(bit)] & pyramid:
-            exposed |= bit
-        left ^= bit
-    return exposed
+    """Bits of the places whose card is left and not covered: row by row, each shifted onto the places it covers."""
+    covered = 0
+    for row in range(1, table.rows.size):
+        left = pyramid & table.rows[row]
+        covered |= ((left >> row) | (left >> (row + 1))) & table.rows[row - 1]
+    return pyramid & ~covered
 
 
 @kernel
@@ -166,9 +163,14 @@ def next_card(stock: int, start: int, size: int) -> int:
 @kernel
 def top_card(stock: int, cursor: int, pile: int, piles: int) -> int:
     """Stock index of the top card (the last one turned) of a waste pile, or -1 if the pile is empty."""
-    for k in range(cursor - 1, -1, -1):
-        if (stock >> k) & 1 and k % piles == pile:
+    turned = stock & ((1 << cursor) - 1)
+    if piles == 1:
+        return highest_bit(turned)
+    while turned:
+        k = highest_bit(turned)
+        if k % piles == pile:
             return k
+        turned ^= 1 << k
     return -1
 
 
@@ -430,7 +432,13 @@ def msc_score(table: Table, ranks: NDArray[np.int8], pyramid: int, stock: int) -
                 kings += 1
             else:
                 others += 1
-    points = _REMOVAL_POINTS * (kings + others // 2)
+    return _REMOVAL_POINTS * (kings + others // 2) + row_points(table, pyramid)
+
+
+@kernel
+def row_points(table: Table, pyramid: int) -> int:
+    """msc points for the rows that are empty."""
+    points = 0
     rows = table.rows.size
     for up in range(min(rows, len(_ROW_POINTS))):
         if table.rows[rows - 1 - up] & pyramid == 0:

@@ -1,0 +1,303 @@
+"""Update: what one step changes in a game's mask, facts and observation row, instead of writing all of it anew.
+
+The rules stand in :mod:`pyramid_env.kernels`; nothing here decides what a move does or when a game is over. The mask is
+kept as bits, 64 actions a word. A draw changes no pair of places, and a removal only those of the cards that left and
+of the cards they laid open; all other kinds of moves lie behind the pairs in the order of the actions, and those with
+places are runs of one bit a place: a set of places, shifted.
+
+With each game goes a row of ``memory``: for each rank the places that the deal put it on, and the exposed places.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyramid_env._numba import kernel
+from pyramid_env.bits import count_bits, lowest_bit
+from pyramid_env.kernels import (
+    CARDS_LEFT,
+    CLEARED_IN,
+    MSC,
+    OVER,
+    PAR,
+    PASS_NUMBER,
+    PYRAMID_LEFT,
+    SCORE,
+    WON,
+    Table,
+    can_draw,
+    exposed_places,
+    is_finished,
+    is_stuck,
+    is_won,
+    list_moves,
+    par_score,
+    row_points,
+    table,
+    top_card,
+)
+from pyramid_env.moves import Kind
+from pyramid_env.observation import Offsets, encode_tops, seen_below
+from pyramid_env.rules import MSC_REMOVAL, SCORINGS, Rules
+
+EXPOSED: Final = 14
+"""Column of ``memory``: bits of the exposed places. Columns 1 .. ranks: bits of the places of each rank; 0: none."""
+
+MEMORY_COLUMNS: Final = 15
+
+WORD_BITS: Final = 64
+
+_PLACE_WASTE: Final = int(Kind.PLACE_WASTE)
+_KING: Final = int(Kind.PLACE_KING)
+_WASTE_KING: Final = int(Kind.WASTE_KING)
+_PLACE_STOCK: Final = int(Kind.PLACE_STOCK)
+_STOCK_KING: Final = int(Kind.STOCK_KING)
+_STOCK_WASTE: Final = int(Kind.STOCK_WASTE)
+_WASTE_TWO: Final = int(Kind.WASTE_TWO)
+_REMOVAL_POINTS: Final = MSC_REMOVAL
+_SCORE_MSC: Final = SCORINGS.index("msc")
+_SCORE_PAR: Final = SCORINGS.index("par")
+
+
+def words_for(rules: Rules) -> int:
+    """Words of a mask of bits."""
+    return -(-table(rules).actions // WORD_BITS)
+
+
+@lru_cache
+def pair_bits(rules: Rules) -> NDArray[np.int64]:
+    """(P, V) bits of all pairs of places that a place is part of, in the first V words of a mask; read-only."""
+    full = table(rules)
+    pairs = int(full.first_action[_PLACE_WASTE])
+    bits = np.zeros((full.places, -(-pairs // WORD_BITS)), np.uint64)
+    for place in range(full.places):
+        for action in full.pair_action[place][full.pair_action[place] >= 0].tolist():
+            bits[place, action // WORD_BITS] |= np.uint64(1 << (action % WORD_BITS))
+    found: NDArray[np.int64] = bits.view(np.int64)
+    found.setflags(write=False)
+    return found
+
+
+class Change(NamedTuple):
+    """A position, and what it was one step before."""
+
+    pyramid_before: int
+    stock_before: int
+    cursor_before: int
+    pass_before: int
+    pyramid: int
+    stock: int
+    cursor: int
+    pass_number: int
+    cleared: int
+
+
+# ---- legal moves as bits ---------------------------------------------------------------------------------------------
+
+
+@kernel
+def set_bit(words: NDArray[np.int64], action: int) -> None:
+    """Mark one action."""
+    words[action >> 6] |= 1 << (action & 63)
+
+
+@kernel
+def set_places(words: NDArray[np.int64], first: int, places: int) -> None:
+    """Mark the actions of a set of places, ``first`` being that of place 0."""
+    word, shift = first >> 6, first & 63
+    words[word] |= places << shift
+    rest = places >> (63 - shift) >> 1
+    if rest:
+        words[word + 1] |= rest
+
+
+@kernel
+def begin_memory(full: Table, ranks: NDArray[np.int8], pyramid: int, out_memory: NDArray[np.int64]) -> None:
+    """Write the memory of one game."""
+    for rank in range(full.ranks + 1):
+        out_memory[rank] = 0
+    for i in range(full.places):
+        out_memory[np.int64(ranks[i])] |= 1 << i
+    out_memory[EXPOSED] = exposed_places(full, pyramid)
+
+
+@kernel
+def begin_bits(
+    full: Table,
+    ranks: NDArray[np.int8],
+    pyramid: int,
+    stock: int,
+    cursor: int,
+    pass_number: int,
+    out_words: NDArray[np.int64],
+    out_actions: NDArray[np.int64],
+) -> int:
+    """Write all legal moves of a position as bits, and as scratch their actions; return how many."""
+    count = list_moves(full, ranks, pyramid, stock, cursor, pass_number, out_actions)
+    for w in range(out_words.size):
+        out_words[w] = 0
+    for m in range(count):
+        set_bit(out_words, out_actions[m])
+    return count
+
+
+@kernel
+def update_bits(
+    full: Table,
+    pairs_of: NDArray[np.int64],
+    ranks: NDArray[np.int8],
+    change: Change,
+    memory: NDArray[np.int64],
+    words: NDArray[np.int64],
+    out_actions: NDArray[np.int64],
+) -> bool:
+    """Bring the legal moves up to date; return whether there is one. ``out_actions`` is scratch."""
+    pyramid, stock, cursor, pass_number = change.pyramid, change.stock, change.cursor, change.pass_number
+    if full.overlap:  # a card that left may open pairs of cards that are still covered
+        memory[EXPOSED] = exposed_places(full, pyramid)
+        return begin_bits(full, ranks, pyramid, stock, cursor, pass_number, words, out_actions) > 0
+    if is_finished(full, pyramid, stock, cursor, pass_number):
+        for w in range(words.size):
+            words[w] = 0
+        return False
+    if pyramid != change.pyramid_before:
+        _update_pairs(full, pairs_of, ranks, change.pyramid_before & ~pyramid, pyramid, memory, words)
+    pairs = full.first_action[_PLACE_WASTE]
+    words[pairs >> 6] &= (1 << (pairs & 63)) - 1
+    for w in range((pairs >> 6) + 1, words.size):
+        words[w] = 0
+    _set_others(full, ranks, stock, cursor, memory, words)
+    draw = can_draw(full, stock, cursor, pass_number)
+    if draw and full.passes != 0:
+        set_bit(words, full.actions - 1)
+        return True
+    for w in range(words.size):
+        if words[w] != 0:
+            if draw:
+                set_bit(words, full.actions - 1)
+            return True
+    if draw and not is_stuck(full, ranks, pyramid, stock, cursor, pass_number, out_actions):
+        set_bit(words, full.actions - 1)
+        return True
+    return False
+
+
+@kernel
+def _update_pairs(
+    full: Table,
+    pairs_of: NDArray[np.int64],
+    ranks: NDArray[np.int8],
+    gone: int,
+    pyramid: int,
+    memory: NDArray[np.int64],
+    words: NDArray[np.int64],
+) -> None:
+    """Take out the pairs of places whose cards are gone, add those of the places that they laid open."""
+    exposed = exposed_places(full, pyramid)
+    opened = exposed & ~memory[EXPOSED]
+    memory[EXPOSED] = exposed
+    while gone:
+        i = lowest_bit(gone)
+        gone &= gone - 1
+        for w in range(pairs_of.shape[1]):
+            words[w] &= ~pairs_of[i, w]
+    while opened:
+        i = lowest_bit(opened)
+        opened &= opened - 1
+        partners = exposed & memory[full.ranks - ranks[i]]
+        while partners:
+            set_bit(words, full.pair_action[i, lowest_bit(partners)])
+            partners &= partners - 1
+
+
+@kernel
+def _set_others(
+    full: Table, ranks: NDArray[np.int8], stock: int, cursor: int, memory: NDArray[np.int64], words: NDArray[np.int64]
+) -> None:
+    """Mark all removals other than pairs of places."""
+    places, piles, king = full.places, full.piles, full.ranks
+    first = full.first_action
+    exposed = memory[EXPOSED]
+    set_places(words, first[_KING], exposed & memory[king])
+    turned = full.stock_top != 0 and cursor < full.stock_size
+    turned_rank = np.int64(ranks[places + cursor]) if turned else 0
+    for pile in range(piles):
+        top = top_card(stock, cursor, pile, piles)
+        if top < 0:
+            continue
+        rank = np.int64(ranks[places + top])
+        if rank == king:
+            set_bit(words, first[_WASTE_KING] + pile)
+            continue
+        set_places(words, first[_PLACE_WASTE] + pile * places, exposed & memory[king - rank])
+        if full.waste_two:
+            under = top_card(stock, top, pile, piles)
+            if under >= 0 and rank + ranks[places + under] == king:
+                set_bit(words, first[_WASTE_TWO] + pile)
+        if full.stock_waste and turned and rank + turned_rank == king:
+            set_bit(words, first[_STOCK_WASTE] + pile)
+        if full.waste_tops:
+            for other in range(pile + 1, piles):
+                other_top = top_card(stock, cursor, other, piles)
+                if other_top >= 0 and rank + ranks[places + other_top] == king:
+                    set_bit(words, full.tops_action[pile, other])
+    if turned:
+        if turned_rank == king:
+            set_bit(words, first[_STOCK_KING])
+        else:
+            set_places(words, first[_PLACE_STOCK], exposed & memory[king - turned_rank])
+
+
+# ---- facts and observation row ---------------------------------------------------------------------------------------
+
+
+@kernel
+def update_facts(full: Table, change: Change, legal: bool, facts: NDArray[np.int32]) -> None:
+    """Bring the facts up to date."""
+    pyramid, stock = change.pyramid, change.stock
+    facts[OVER] = not legal
+    facts[PASS_NUMBER] = change.pass_number
+    if pyramid == change.pyramid_before and stock == change.stock_before:
+        return
+    left = count_bits(pyramid)
+    won = is_won(full, pyramid, stock)
+    par = par_score(pyramid, stock, change.cleared)
+    msc = facts[MSC] + _REMOVAL_POINTS
+    if pyramid != change.pyramid_before:
+        msc += row_points(full, pyramid) - row_points(full, change.pyramid_before)
+    facts[PYRAMID_LEFT] = left
+    facts[CARDS_LEFT] = left + count_bits(stock)
+    facts[PAR] = par
+    facts[MSC] = msc
+    facts[WON] = won
+    facts[SCORE] = par if full.scoring == _SCORE_PAR else msc if full.scoring == _SCORE_MSC else won
+    facts[CLEARED_IN] = change.cleared
+
+
+@kernel
+def update_row(full: Table, at: Offsets, ranks: NDArray[np.int8], change: Change, row: NDArray[np.int8]) -> None:
+    """Bring the observation row up to date."""
+    stock = change.stock
+    gone = change.pyramid_before & ~change.pyramid
+    while gone:
+        row[at.pyramid + lowest_bit(gone)] = 0
+        gone &= gone - 1
+    encode_tops(full, at, ranks, stock, change.cursor, change.pass_number, change.cleared, row)
+    if at.known < 0:
+        return
+    gone = change.stock_before & ~stock
+    while gone:
+        k = lowest_bit(gone)
+        gone &= gone - 1
+        row[at.known + k] = 0
+        if at.clairvoyant_stock >= 0:
+            row[at.clairvoyant_stock + k] = 0
+    before = seen_below(full, change.cursor_before, change.pass_before)
+    for k in range(before, seen_below(full, change.cursor, change.pass_number)):
+        rank = ranks[full.places + k]
+        row[at.known + k] = rank if (stock >> k) & 1 else 0
+        row[at.unseen + rank - 1] -= 1
