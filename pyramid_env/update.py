@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env._numba import kernel
+from pyramid_env._numba import inlined_kernel
 from pyramid_env.bits import count_bits, lowest_bit
 from pyramid_env.kernels import (
     CARDS_LEFT,
@@ -99,13 +99,13 @@ class Change(NamedTuple):
 # ---- legal moves as bits ---------------------------------------------------------------------------------------------
 
 
-@kernel
+@inlined_kernel
 def set_bit(words: NDArray[np.int64], action: int) -> None:
     """Mark one action."""
     words[action >> 6] |= 1 << (action & 63)
 
 
-@kernel
+@inlined_kernel
 def set_places(words: NDArray[np.int64], first: int, places: int) -> None:
     """Mark the actions of a set of places, ``first`` being that of place 0."""
     word, shift = first >> 6, first & 63
@@ -115,7 +115,7 @@ def set_places(words: NDArray[np.int64], first: int, places: int) -> None:
         words[word + 1] |= rest
 
 
-@kernel
+@inlined_kernel
 def begin_memory(full: Table, ranks: NDArray[np.int8], pyramid: int, out_memory: NDArray[np.int64]) -> None:
     """Write the memory of one game."""
     for rank in range(full.ranks + 1):
@@ -125,7 +125,7 @@ def begin_memory(full: Table, ranks: NDArray[np.int8], pyramid: int, out_memory:
     out_memory[EXPOSED] = exposed_places(full, pyramid)
 
 
-@kernel
+@inlined_kernel
 def begin_bits(
     full: Table,
     ranks: NDArray[np.int8],
@@ -145,7 +145,7 @@ def begin_bits(
     return count
 
 
-@kernel
+@inlined_kernel
 def update_bits(
     full: Table,
     pairs_of: NDArray[np.int64],
@@ -186,7 +186,7 @@ def update_bits(
     return False
 
 
-@kernel
+@inlined_kernel
 def _update_pairs(
     full: Table,
     pairs_of: NDArray[np.int64],
@@ -214,7 +214,7 @@ def _update_pairs(
             partners &= partners - 1
 
 
-@kernel
+@inlined_kernel
 def _set_others(
     full: Table, ranks: NDArray[np.int8], stock: int, cursor: int, memory: NDArray[np.int64], words: NDArray[np.int64]
 ) -> None:
@@ -255,7 +255,7 @@ def _set_others(
 # ---- facts and observation row ---------------------------------------------------------------------------------------
 
 
-@kernel
+@inlined_kernel
 def update_facts(full: Table, change: Change, legal: bool, facts: NDArray[np.int32]) -> None:
     """Bring the facts up to date."""
     pyramid, stock = change.pyramid, change.stock
@@ -278,7 +278,7 @@ def update_facts(full: Table, change: Change, legal: bool, facts: NDArray[np.int
     facts[CLEARED_IN] = change.cleared
 
 
-@kernel
+@inlined_kernel
 def update_row(full: Table, at: Offsets, ranks: NDArray[np.int8], change: Change, row: NDArray[np.int8]) -> None:
     """Bring the observation row up to date."""
     stock = change.stock
