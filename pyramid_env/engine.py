@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env._numba import inlined_kernel, kernel
+from pyramid_env._numba import inlined, inlined_kernel, kernel
 from pyramid_env.bits import lowest_bit
+from pyramid_env import kernels
 from pyramid_env.cards import RANKS_A_SUIT
 from pyramid_env.deal import shuffle, sorted_ids
 from pyramid_env.kernels import (
@@ -28,7 +29,6 @@ from pyramid_env.kernels import (
     STATE_COLUMNS,
     STOCK,
     Table,
-    apply,
     start_state,
     write_facts,
 )
@@ -55,6 +55,8 @@ ENDED: Final = 0
 ILLEGAL: Final = 1
 COUNTS: Final = 2
 """Columns of what a step counts."""
+
+apply: Final = inlined(kernels.apply)
 
 
 class Tables(NamedTuple):

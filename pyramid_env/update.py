@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env._numba import inlined_kernel
+from pyramid_env._numba import inlined, inlined_kernel
+from pyramid_env import kernels, observation
 from pyramid_env.bits import count_bits, lowest_bit
 from pyramid_env.kernels import (
     CARDS_LEFT,
@@ -29,19 +30,12 @@ from pyramid_env.kernels import (
     SCORE,
     WON,
     Table,
-    can_draw,
-    exposed_places,
-    is_finished,
     is_stuck,
-    is_won,
     list_moves,
-    par_score,
-    row_points,
     table,
-    top_card,
 )
 from pyramid_env.moves import Kind
-from pyramid_env.observation import Offsets, encode_tops, seen_below
+from pyramid_env.observation import Offsets
 from pyramid_env.rules import MSC_REMOVAL, SCORINGS, Rules
 
 EXPOSED: Final = 14
@@ -61,6 +55,17 @@ _WASTE_TWO: Final = int(Kind.WASTE_TWO)
 _REMOVAL_POINTS: Final = MSC_REMOVAL
 _SCORE_MSC: Final = SCORINGS.index("msc")
 _SCORE_PAR: Final = SCORINGS.index("par")
+
+# Parts of the rules that are called at every step: as part of the caller they take half the time (measured).
+can_draw: Final = inlined(kernels.can_draw)
+exposed_places: Final = inlined(kernels.exposed_places)
+is_finished: Final = inlined(kernels.is_finished)
+is_won: Final = inlined(kernels.is_won)
+par_score: Final = inlined(kernels.par_score)
+row_points: Final = inlined(kernels.row_points)
+top_card: Final = inlined(kernels.top_card)
+encode_tops: Final = inlined(observation.encode_tops)
+seen_below: Final = inlined(observation.seen_below)
 
 
 def words_for(rules: Rules) -> int:
