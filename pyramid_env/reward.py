@@ -95,6 +95,17 @@ def reward_scheme(reward: str | RewardScheme, rules: Rules) -> RewardScheme:
     return SCHEMES[reward](rules)
 
 
+_COLUMNS: Final[tuple[tuple[RewardScheme, int], ...]] = ((par, PAR), (msc, MSC), (win, WON))
+
+
+def column_of(scheme: RewardScheme) -> int:
+    """The column of the facts whose growth a scheme rewards, so that a kernel can do it; -1 = it's not that simple."""
+    for known, column in _COLUMNS:
+        if scheme is known:
+            return column
+    return -1
+
+
 def rewards_of(scheme: RewardScheme, before: NDArray[np.int32], after: NDArray[np.int32]) -> NDArray[np.float64]:
     """The scheme's rewards as a new float64 array (B,), shape checked."""
     rewards = np.array(scheme(before, after), np.float64)
