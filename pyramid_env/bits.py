@@ -34,6 +34,10 @@ def _highest_bit(_typing: Any, _bits: Any) -> Any:
     return _MASK_TO_NUMBER, emit
 
 
+def _as_index(_typing: Any, _number: Any) -> Any:
+    return types.uint64(types.int64), lambda _context, _builder, _signature, arguments: arguments[0]
+
+
 _intrinsic: Final[Any] = intrinsic
 
 count_bits: Callable[[int], int] = _intrinsic(_count_bits)
@@ -44,3 +48,7 @@ lowest_bit: Callable[[int], int] = _intrinsic(_lowest_bit)
 
 highest_bit: Callable[[int], int] = _intrinsic(_highest_bit)
 """Index of the highest bit set, -1 for none. Callable from kernels only."""
+
+as_index: Callable[[int], int] = _intrinsic(_as_index)
+"""A number that is not negative, as an index: Numba then leaves out the test for one that counts from the array's end,
+three instructions at every access. For indexing alone: in sums it would make floats. Callable from kernels only."""

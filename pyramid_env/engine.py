@@ -7,13 +7,13 @@ slices of the arrays are batches of their own, and threads that step different s
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env._numba import inlined, inlined_kernel, kernel
-from pyramid_env.bits import lowest_bit
+from pyramid_env.bits import as_index, lowest_bit
 from pyramid_env import kernels
 from pyramid_env.cards import RANKS_A_SUIT
 from pyramid_env.deal import shuffle, sorted_ids
@@ -151,8 +151,8 @@ def unpack_table(
     pair_action: NDArray[np.int64],
     tops_action: NDArray[np.int64],
     moves: NDArray[np.int64],
-):  # type: ignore[no-untyped-def]  # a Table; not said, since kernels that return arrays must be allocating ones
-    """The Table of its packed form; it is inlined, so nothing is handed back."""
+) -> Any:
+    """The Table of its packed form. It becomes part of the caller, so no array is handed back."""
     return Table(
         n[0],
         n[1],
@@ -299,7 +299,7 @@ def play_games(
         steps[b] += 1
         truncated[b] = steps[b] >= limit
         action = actions[b]
-        if not (bits[b, action >> 6] >> (action & 63)) & 1:
+        if not (bits[b, as_index(action >> 6)] >> (action & 63)) & 1:
             illegal[b] = True
             rewards[b] = illegal_reward
             tried += 1
@@ -322,13 +322,13 @@ def play_games(
                 changed = now ^ scratch[MAX_MOVES + w]
                 while changed:
                     bit = lowest_bit(changed)
-                    masks[b, w * WORD_BITS + bit] = (now >> bit) & 1
+                    masks[b, as_index(w * WORD_BITS + bit)] = (now >> bit) & 1
                     changed &= changed - 1
         column = max(reward_column, 0)
-        before = facts[b, column]
+        before = facts[b, as_index(column)]
         update_facts(full, change, legal, facts[b])
         if reward_column >= 0:
-            rewards[b] = facts[b, column] - before
+            rewards[b] = facts[b, as_index(column)] - before
         update_row(full, at, ranks[b], change, rows[b])
         scores[b] = facts[b, SCORE]
         terminated[b] = not legal
@@ -348,6 +348,6 @@ def first_refused(
             continue
         if action < 0 or action >= count:
             return b
-        if strict and not (bits[b, action >> 6] >> (action & 63)) & 1:
+        if strict and not (bits[b, as_index(action >> 6)] >> (action & 63)) & 1:
             return b
     return -1

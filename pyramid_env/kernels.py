@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env._numba import kernel
-from pyramid_env.bits import count_bits, highest_bit, lowest_bit
+from pyramid_env._numba import inlined_kernel, kernel
+from pyramid_env.bits import as_index, count_bits, highest_bit, lowest_bit
 from pyramid_env.geometry import geometry
 from pyramid_env.moves import Kind, move_table
 from pyramid_env.rules import LAST_COUNTED_PASS, MSC_REMOVAL, MSC_ROWS, PAR_BONUS, SCORINGS, Rules
@@ -153,14 +153,14 @@ def exposed_places(table: Table, pyramid: int) -> int:
     return pyramid & ~covered
 
 
-@kernel
+@inlined_kernel
 def next_card(stock: int, start: int, size: int) -> int:
     """Index of the first stock card left at or after ``start``; ``size`` if there is none."""
     ahead = stock >> start
     return start + lowest_bit(ahead) if ahead else size
 
 
-@kernel
+@inlined_kernel
 def top_card(stock: int, cursor: int, pile: int, piles: int) -> int:
     """Stock index of the top card (the last one turned) of a waste pile, or -1 if the pile is empty."""
     turned = stock & ((1 << cursor) - 1)
@@ -174,7 +174,7 @@ def top_card(stock: int, cursor: int, pile: int, piles: int) -> int:
     return -1
 
 
-@kernel
+@inlined_kernel
 def turn(stock: int, cursor: int, count: int, size: int) -> int:
     """The cursor after turning ``count`` cards, or as many as are left."""
     for _ in range(count):
@@ -373,9 +373,9 @@ def apply(
     table: Table, pyramid: int, stock: int, cursor: int, pass_number: int, cleared: int, action: int
 ) -> tuple[int, int, int, int, int]:
     """The position after a legal action."""
-    kind: int = table.moves[action, 0]
-    first: int = table.moves[action, 1]
-    second: int = table.moves[action, 2]
+    kind: int = table.moves[as_index(action), 0]
+    first: int = table.moves[as_index(action), 1]
+    second: int = table.moves[as_index(action), 2]
     size, piles = table.stock_size, table.piles
     if kind == _DRAW:
         if cursor < size:

@@ -25,7 +25,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
-from pyramid_env.bits import count_bits
+from pyramid_env.bits import as_index, count_bits
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import (
     CLEARED,
@@ -173,25 +173,25 @@ def encode_tops(
     places, piles = table.places, table.piles
     for pile in range(piles):
         top = top_card(stock, cursor, pile, piles)
-        out_row[at.waste + pile] = ranks[places + top] if top >= 0 else 0
+        out_row[as_index(at.waste + pile)] = ranks[as_index(places + top)] if top >= 0 else 0
         if piles == 1:
-            out_row[at.waste_count] = count_bits(stock & ((1 << cursor) - 1))
+            out_row[as_index(at.waste_count)] = count_bits(stock & ((1 << cursor) - 1))
         else:
             count = 0
             for k in range(pile, cursor, piles):
                 count += (stock >> k) & 1
-            out_row[at.waste_count + pile] = count
+            out_row[as_index(at.waste_count + pile)] = count
         if at.waste_under >= 0:
             under = top_card(stock, top, pile, piles) if top >= 0 else -1
-            out_row[at.waste_under + pile] = ranks[places + under] if under >= 0 else 0
-    out_row[at.stock] = count_bits(stock >> cursor)
+            out_row[as_index(at.waste_under + pile)] = ranks[as_index(places + under)] if under >= 0 else 0
+    out_row[as_index(at.stock)] = count_bits(stock >> cursor)
     if at.stock_top >= 0:
-        out_row[at.stock_top] = ranks[places + cursor] if cursor < table.stock_size else 0
-    out_row[at.pass_number] = pass_number
+        out_row[as_index(at.stock_top)] = ranks[as_index(places + cursor)] if cursor < table.stock_size else 0
+    out_row[as_index(at.pass_number)] = pass_number
     if at.cleared >= 0:
-        out_row[at.cleared] = cleared
+        out_row[as_index(at.cleared)] = cleared
     if at.cursor >= 0:
-        out_row[at.cursor] = cursor
+        out_row[as_index(at.cursor)] = cursor
 
 
 @kernel

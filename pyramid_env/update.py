@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pyramid_env._numba import inlined, inlined_kernel
 from pyramid_env import kernels, observation
-from pyramid_env.bits import count_bits, lowest_bit
+from pyramid_env.bits import as_index, count_bits, lowest_bit
 from pyramid_env.kernels import (
     CARDS_LEFT,
     CLEARED_IN,
@@ -33,6 +33,7 @@ from pyramid_env.kernels import (
     is_stuck,
     list_moves,
     table,
+    top_card,
 )
 from pyramid_env.moves import Kind
 from pyramid_env.observation import Offsets
@@ -63,7 +64,6 @@ is_finished: Final = inlined(kernels.is_finished)
 is_won: Final = inlined(kernels.is_won)
 par_score: Final = inlined(kernels.par_score)
 row_points: Final = inlined(kernels.row_points)
-top_card: Final = inlined(kernels.top_card)
 encode_tops: Final = inlined(observation.encode_tops)
 seen_below: Final = inlined(observation.seen_below)
 
@@ -107,17 +107,17 @@ class Change(NamedTuple):
 @inlined_kernel
 def set_bit(words: NDArray[np.int64], action: int) -> None:
     """Mark one action."""
-    words[action >> 6] |= 1 << (action & 63)
+    words[as_index(action >> 6)] |= 1 << (action & 63)
 
 
 @inlined_kernel
 def set_places(words: NDArray[np.int64], first: int, places: int) -> None:
     """Mark the actions of a set of places, ``first`` being that of place 0."""
     word, shift = first >> 6, first & 63
-    words[word] |= places << shift
+    words[as_index(word)] |= places << shift
     rest = places >> (63 - shift) >> 1
     if rest:
-        words[word + 1] |= rest
+        words[as_index(word + 1)] |= rest
 
 
 @inlined_kernel
@@ -172,9 +172,9 @@ def update_bits(
     if pyramid != change.pyramid_before:
         _update_pairs(full, pairs_of, ranks, change.pyramid_before & ~pyramid, pyramid, memory, words)
     pairs = full.first_action[_PLACE_WASTE]
-    words[pairs >> 6] &= (1 << (pairs & 63)) - 1
+    words[as_index(pairs >> 6)] &= (1 << (pairs & 63)) - 1
     for w in range((pairs >> 6) + 1, words.size):
-        words[w] = 0
+        words[as_index(w)] = 0
     _set_others(full, ranks, stock, cursor, memory, words)
     draw = can_draw(full, stock, cursor, pass_number)
     if draw and full.passes != 0:
@@ -213,7 +213,7 @@ def _update_pairs(
     while opened:
         i = lowest_bit(opened)
         opened &= opened - 1
-        partners = exposed & memory[full.ranks - ranks[i]]
+        partners = exposed & memory[as_index(full.ranks - ranks[i])]
         while partners:
             set_bit(words, full.pair_action[i, lowest_bit(partners)])
             partners &= partners - 1
@@ -227,34 +227,34 @@ def _set_others(
     places, piles, king = full.places, full.piles, full.ranks
     first = full.first_action
     exposed = memory[EXPOSED]
-    set_places(words, first[_KING], exposed & memory[king])
+    set_places(words, first[_KING], exposed & memory[as_index(king)])
     turned = full.stock_top != 0 and cursor < full.stock_size
-    turned_rank = np.int64(ranks[places + cursor]) if turned else 0
+    turned_rank = np.int64(ranks[as_index(places + cursor)]) if turned else 0
     for pile in range(piles):
         top = top_card(stock, cursor, pile, piles)
         if top < 0:
             continue
-        rank = np.int64(ranks[places + top])
+        rank = np.int64(ranks[as_index(places + top)])
         if rank == king:
             set_bit(words, first[_WASTE_KING] + pile)
             continue
-        set_places(words, first[_PLACE_WASTE] + pile * places, exposed & memory[king - rank])
+        set_places(words, first[_PLACE_WASTE] + pile * places, exposed & memory[as_index(king - rank)])
         if full.waste_two:
             under = top_card(stock, top, pile, piles)
-            if under >= 0 and rank + ranks[places + under] == king:
+            if under >= 0 and rank + ranks[as_index(places + under)] == king:
                 set_bit(words, first[_WASTE_TWO] + pile)
         if full.stock_waste and turned and rank + turned_rank == king:
             set_bit(words, first[_STOCK_WASTE] + pile)
         if full.waste_tops:
             for other in range(pile + 1, piles):
                 other_top = top_card(stock, cursor, other, piles)
-                if other_top >= 0 and rank + ranks[places + other_top] == king:
+                if other_top >= 0 and rank + ranks[as_index(places + other_top)] == king:
                     set_bit(words, full.tops_action[pile, other])
     if turned:
         if turned_rank == king:
             set_bit(words, first[_STOCK_KING])
         else:
-            set_places(words, first[_PLACE_STOCK], exposed & memory[king - turned_rank])
+            set_places(words, first[_PLACE_STOCK], exposed & memory[as_index(king - turned_rank)])
 
 
 # ---- facts and observation row ---------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def update_row(full: Table, at: Offsets, ranks: NDArray[np.int8], change: Change
     stock = change.stock
     gone = change.pyramid_before & ~change.pyramid
     while gone:
-        row[at.pyramid + lowest_bit(gone)] = 0
+        row[as_index(at.pyramid + lowest_bit(gone))] = 0
         gone &= gone - 1
     encode_tops(full, at, ranks, stock, change.cursor, change.pass_number, change.cleared, row)
     if at.known < 0:
@@ -298,11 +298,11 @@ def update_row(full: Table, at: Offsets, ranks: NDArray[np.int8], change: Change
     while gone:
         k = lowest_bit(gone)
         gone &= gone - 1
-        row[at.known + k] = 0
+        row[as_index(at.known + k)] = 0
         if at.clairvoyant_stock >= 0:
-            row[at.clairvoyant_stock + k] = 0
+            row[as_index(at.clairvoyant_stock + k)] = 0
     before = seen_below(full, change.cursor_before, change.pass_before)
     for k in range(before, seen_below(full, change.cursor, change.pass_number)):
-        rank = ranks[full.places + k]
-        row[at.known + k] = rank if (stock >> k) & 1 else 0
-        row[at.unseen + rank - 1] -= 1
+        rank = np.int64(ranks[as_index(full.places + k)])
+        row[as_index(at.known + k)] = rank if (stock >> k) & 1 else 0
+        row[as_index(at.unseen + rank - 1)] -= 1
