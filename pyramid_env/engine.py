@@ -24,6 +24,7 @@ from pyramid_env.kernels import (
     MAX_MOVES,
     OVER,
     PASS,
+    PASS_NUMBER,
     PYRAMID,
     SCORE,
     STATE_COLUMNS,
@@ -42,6 +43,7 @@ from pyramid_env.update import (
     begin_bits,
     begin_memory,
     pair_bits,
+    remove_from_row,
     update_bits,
     update_facts,
     update_row,
@@ -290,6 +292,7 @@ def play_games(
     at = _unpack_offsets(numbers)
     ended, tried = 0, 0
     words = bits.shape[1]
+    column = as_index(max(reward_column, 0))
     for b in range(states.shape[0]):
         illegal[b] = False
         truncated[b] = False
@@ -324,13 +327,16 @@ def play_games(
                     bit = lowest_bit(changed)
                     masks[b, as_index(w * WORD_BITS + bit)] = (now >> bit) & 1
                     changed &= changed - 1
-        column = max(reward_column, 0)
-        before = facts[b, as_index(column)]
-        update_facts(full, change, legal, facts[b])
-        if reward_column >= 0:
-            rewards[b] = facts[b, as_index(column)] - before
+        facts[b, OVER] = not legal
+        facts[b, PASS_NUMBER] = pass_number
+        if action != full.actions - 1:  # a removal, not a draw
+            before = facts[b, column]
+            update_facts(full, change, facts[b])
+            remove_from_row(at, change, rows[b])
+            if reward_column >= 0:
+                rewards[b] = facts[b, column] - before
+            scores[b] = facts[b, SCORE]
         update_row(full, at, ranks[b], change, rows[b])
-        scores[b] = facts[b, SCORE]
         terminated[b] = not legal
         ended += truncated[b] or not legal
     out_counts[ENDED] = ended

@@ -23,9 +23,7 @@ from pyramid_env.kernels import (
     CARDS_LEFT,
     CLEARED_IN,
     MSC,
-    OVER,
     PAR,
-    PASS_NUMBER,
     PYRAMID_LEFT,
     SCORE,
     WON,
@@ -261,13 +259,9 @@ def _set_others(
 
 
 @inlined_kernel
-def update_facts(full: Table, change: Change, legal: bool, facts: NDArray[np.int32]) -> None:
-    """Bring the facts up to date."""
+def update_facts(full: Table, change: Change, facts: NDArray[np.int32]) -> None:
+    """Bring the facts up to date after a removal; OVER and PASS_NUMBER, which change otherwise too, are left out."""
     pyramid, stock = change.pyramid, change.stock
-    facts[OVER] = not legal
-    facts[PASS_NUMBER] = change.pass_number
-    if pyramid == change.pyramid_before and stock == change.stock_before:
-        return
     left = count_bits(pyramid)
     won = is_won(full, pyramid, stock)
     par = par_score(pyramid, stock, change.cleared)
@@ -284,25 +278,42 @@ def update_facts(full: Table, change: Change, legal: bool, facts: NDArray[np.int
 
 
 @inlined_kernel
-def update_row(full: Table, at: Offsets, ranks: NDArray[np.int8], change: Change, row: NDArray[np.int8]) -> None:
-    """Bring the observation row up to date."""
-    stock = change.stock
+def remove_from_row(at: Offsets, change: Change, row: NDArray[np.int8]) -> None:
+    """Take the cards that left out of the observation row."""
     gone = change.pyramid_before & ~change.pyramid
     while gone:
         row[as_index(at.pyramid + lowest_bit(gone))] = 0
         gone &= gone - 1
-    encode_tops(full, at, ranks, stock, change.cursor, change.pass_number, change.cleared, row)
     if at.known < 0:
         return
-    gone = change.stock_before & ~stock
+    gone = change.stock_before & ~change.stock
     while gone:
         k = lowest_bit(gone)
         gone &= gone - 1
         row[as_index(at.known + k)] = 0
         if at.clairvoyant_stock >= 0:
             row[as_index(at.clairvoyant_stock + k)] = 0
+
+
+@inlined_kernel
+def update_row(full: Table, at: Offsets, ranks: NDArray[np.int8], change: Change, row: NDArray[np.int8]) -> None:
+    """Bring the rest of the observation row up to date: the tops, and the stock cards that were turned just now."""
+    stock, places = change.stock, full.places
+    encode_tops(full, at, ranks, stock, change.cursor, change.pass_number, change.cleared, row)
+    if at.known < 0:
+        return
     before = seen_below(full, change.cursor_before, change.pass_before)
-    for k in range(before, seen_below(full, change.cursor, change.pass_number)):
-        rank = np.int64(ranks[as_index(full.places + k)])
+    seen = seen_below(full, change.cursor, change.pass_number)
+    if seen - before == 1 or seen == before:
+        # One or none, as it comes, without a jump that could not be foretold; none: a card that is known already.
+        turned = seen - before
+        k = max(seen - 1, 0)
+        rank = np.int64(ranks[as_index(places + k)])
+        known = as_index(at.known + k)
+        row[known] = (rank if (stock >> k) & 1 else 0) if turned else row[known]
+        row[as_index(at.unseen + rank - 1)] -= turned
+        return
+    for k in range(before, seen):
+        rank = np.int64(ranks[as_index(places + k)])
         row[as_index(at.known + k)] = rank if (stock >> k) & 1 else 0
         row[as_index(at.unseen + rank - 1)] -= 1
