@@ -60,7 +60,6 @@ _STOCK_KING: Final = int(Kind.STOCK_KING)
 _STOCK_WASTE: Final = int(Kind.STOCK_WASTE)
 _WASTE_TWO: Final = int(Kind.WASTE_TWO)
 _WASTE_TOPS: Final = int(Kind.WASTE_TOPS)
-_DRAW: Final = int(Kind.DRAW)
 _SCORE_MSC: Final = SCORINGS.index("msc")
 _SCORE_PAR: Final = SCORINGS.index("par")
 _BONUS: Final = PAR_BONUS
@@ -145,12 +144,21 @@ def table(rules: Rules) -> Table:
 
 @kernel
 def exposed_places(table: Table, pyramid: int) -> int:
-    """Bits of the places whose card is left and not covered: row by row, each shifted onto the places it covers."""
-    covered = 0
-    for row in range(1, table.rows.size):
-        left = pyramid & table.rows[row]
-        covered |= ((left >> row) | (left >> (row + 1))) & table.rows[row - 1]
-    return pyramid & ~covered
+    """Bits of the places whose card is left and not covered."""
+    # Row by row, shifted onto the places it covers. Written out: as a loop it takes twice the time.
+    rows = table.rows
+    covered = _covered(rows, pyramid, 1) | _covered(rows, pyramid, 2) | _covered(rows, pyramid, 3)
+    covered |= _covered(rows, pyramid, 4) | _covered(rows, pyramid, 5) | _covered(rows, pyramid, 6)
+    return pyramid & ~(covered | _covered(rows, pyramid, 7) | _covered(rows, pyramid, 8))
+
+
+@inlined_kernel
+def _covered(rows: NDArray[np.int64], pyramid: int, row: int) -> int:
+    """Bits of the places in a row, the apex's being 1, that the cards of the row below lie on."""
+    if row >= rows.size:
+        return 0
+    below = pyramid & rows[row]
+    return ((below >> row) | (below >> (row + 1))) & rows[row - 1]
 
 
 @inlined_kernel
@@ -177,10 +185,10 @@ def top_card(stock: int, cursor: int, pile: int, piles: int) -> int:
 @inlined_kernel
 def turn(stock: int, cursor: int, count: int, size: int) -> int:
     """The cursor after turning ``count`` cards, or as many as are left."""
+    ahead = stock >> cursor
     for _ in range(count):
-        if cursor < size:
-            cursor = next_card(stock, cursor + 1, size)
-    return cursor
+        ahead &= ahead - 1  # the cards from the cursor on, less the first
+    return cursor + lowest_bit(ahead) if ahead else size
 
 
 # ---- moves -----------------------------------------------------------------------------------------------------------
@@ -373,17 +381,17 @@ def apply(
     table: Table, pyramid: int, stock: int, cursor: int, pass_number: int, cleared: int, action: int
 ) -> tuple[int, int, int, int, int]:
     """The position after a legal action."""
-    kind: int = table.moves[as_index(action), 0]
-    first: int = table.moves[as_index(action), 1]
-    second: int = table.moves[as_index(action), 2]
     size, piles = table.stock_size, table.piles
-    if kind == _DRAW:
+    if action == table.actions - 1:  # draw
         if cursor < size:
             return pyramid, stock, turn(stock, cursor, table.draw_count, size), pass_number, cleared
         later = pass_number + 1
         if table.passes == 0 and later > _SATURATED:
             later = _SATURATED
         return pyramid, stock, next_card(stock, 0, size), later, cleared
+    kind: int = table.moves[as_index(action), 0]
+    first: int = table.moves[as_index(action), 1]
+    second: int = table.moves[as_index(action), 2]
     if kind == _PLACE_PAIR:
         pyramid &= ~((1 << first) | (1 << second))
     elif kind == _PLACE_WASTE:
@@ -437,12 +445,13 @@ def msc_score(table: Table, ranks: NDArray[np.int8], pyramid: int, stock: int) -
 
 @kernel
 def row_points(table: Table, pyramid: int) -> int:
-    """msc points for the rows that are empty."""
+    """msc points for the rows that are empty; they empty from the bottom up."""
     points = 0
     rows = table.rows.size
     for up in range(min(rows, len(_ROW_POINTS))):
-        if table.rows[rows - 1 - up] & pyramid == 0:
-            points += _ROW_POINTS[up]
+        if table.rows[rows - 1 - up] & pyramid:
+            break
+        points += _ROW_POINTS[up]
     return points
 
 

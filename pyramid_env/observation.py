@@ -25,7 +25,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
-from pyramid_env.bits import as_index, count_bits
+from pyramid_env.bits import as_index, count_bits, lowest_bit
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import (
     CLEARED,
@@ -178,8 +178,10 @@ def encode_tops(
             out_row[as_index(at.waste_count)] = count_bits(stock & ((1 << cursor) - 1))
         else:
             count = 0
-            for k in range(pile, cursor, piles):
-                count += (stock >> k) & 1
+            turned = stock & ((1 << cursor) - 1)
+            while turned:
+                count += lowest_bit(turned) % piles == pile
+                turned &= turned - 1
             out_row[as_index(at.waste_count + pile)] = count
         if at.waste_under >= 0:
             under = top_card(stock, top, pile, piles) if top >= 0 else -1

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pyramid_env._numba import inlined, inlined_kernel
 from pyramid_env import kernels, observation
-from pyramid_env.bits import as_index, count_bits, lowest_bit
+from pyramid_env.bits import as_index, count_bits, highest_bit, lowest_bit
 from pyramid_env.kernels import (
     CARDS_LEFT,
     CLEARED_IN,
@@ -73,7 +73,7 @@ def words_for(rules: Rules) -> int:
 
 @lru_cache
 def pair_bits(rules: Rules) -> NDArray[np.int64]:
-    """(P, V) bits of all pairs of places that a place is part of, in the first V words of a mask; read-only."""
+    """(P, V) bits of the pairs of places that a place is part of, in the first V words of a mask; read-only."""
     full = table(rules)
     pairs = int(full.first_action[_PLACE_WASTE])
     bits = np.zeros((full.places, -(-pairs // WORD_BITS)), np.uint64)
@@ -109,13 +109,20 @@ def set_bit(words: NDArray[np.int64], action: int) -> None:
 
 
 @inlined_kernel
-def set_places(words: NDArray[np.int64], first: int, places: int) -> None:
-    """Mark the actions of a set of places, ``first`` being that of place 0."""
-    word, shift = first >> 6, first & 63
-    words[as_index(word)] |= places << shift
+def _with_places(words: NDArray[np.int64], at: int, word: int, first: int, places: int) -> int:
+    """Mark the actions of a set of places, ``first`` being that of place 0.
+
+    Word ``at`` is not written yet but held by the caller: ``word`` is what it is, and what is returned what it becomes.
+    """
+    into, shift = first >> 6, first & 63
+    if into == at:
+        word |= places << shift
+    else:
+        words[as_index(into)] |= places << shift
     rest = places >> (63 - shift) >> 1
     if rest:
-        words[as_index(word + 1)] |= rest
+        words[as_index(into + 1)] |= rest
+    return word
 
 
 @inlined_kernel
@@ -169,11 +176,7 @@ def update_bits(
         return False
     if pyramid != change.pyramid_before:
         _update_pairs(full, pairs_of, ranks, change.pyramid_before & ~pyramid, pyramid, memory, words)
-    pairs = full.first_action[_PLACE_WASTE]
-    words[as_index(pairs >> 6)] &= (1 << (pairs & 63)) - 1
-    for w in range((pairs >> 6) + 1, words.size):
-        words[as_index(w)] = 0
-    _set_others(full, ranks, stock, cursor, memory, words)
+    _write_others(full, ranks, stock, cursor, memory, words)
     draw = can_draw(full, stock, cursor, pass_number)
     if draw and full.passes != 0:
         set_bit(words, full.actions - 1)
@@ -203,11 +206,9 @@ def _update_pairs(
     exposed = exposed_places(full, pyramid)
     opened = exposed & ~memory[EXPOSED]
     memory[EXPOSED] = exposed
-    while gone:
-        i = lowest_bit(gone)
-        gone &= gone - 1
-        for w in range(pairs_of.shape[1]):
-            words[w] &= ~pairs_of[i, w]
+    one, other = lowest_bit(gone), as_index(highest_bit(gone))  # a move takes one place or two
+    for w in range(pairs_of.shape[1]):
+        words[w] &= ~(pairs_of[one, w] | pairs_of[other, w])
     while opened:
         i = lowest_bit(opened)
         opened &= opened - 1
@@ -218,14 +219,18 @@ def _update_pairs(
 
 
 @inlined_kernel
-def _set_others(
+def _write_others(
     full: Table, ranks: NDArray[np.int8], stock: int, cursor: int, memory: NDArray[np.int64], words: NDArray[np.int64]
 ) -> None:
-    """Mark all removals other than pairs of places."""
+    """Write all removals other than pairs of places anew."""
     places, piles, king = full.places, full.piles, full.ranks
     first = full.first_action
     exposed = memory[EXPOSED]
-    set_places(words, first[_KING], exposed & memory[as_index(king)])
+    at = first[_PLACE_WASTE] >> 6  # the word in which the pairs end
+    word = words[as_index(at)] & ((1 << (first[_PLACE_WASTE] & 63)) - 1)
+    for w in range(at + 1, words.size):
+        words[as_index(w)] = 0
+    word = _with_places(words, at, word, first[_KING], exposed & memory[as_index(king)])
     turned = full.stock_top != 0 and cursor < full.stock_size
     turned_rank = np.int64(ranks[as_index(places + cursor)]) if turned else 0
     for pile in range(piles):
@@ -233,26 +238,25 @@ def _set_others(
         if top < 0:
             continue
         rank = np.int64(ranks[as_index(places + top)])
-        if rank == king:
-            set_bit(words, first[_WASTE_KING] + pile)
-            continue
-        set_places(words, first[_PLACE_WASTE] + pile * places, exposed & memory[as_index(king - rank)])
+        partners = exposed & memory[as_index(king - rank)]  # none for a king
+        word = _with_places(words, at, word, first[_PLACE_WASTE] + pile * places, partners)
+        word = _with_places(words, at, word, first[_WASTE_KING] + pile, np.int64(rank == king))
         if full.waste_two:
             under = top_card(stock, top, pile, piles)
-            if under >= 0 and rank + ranks[as_index(places + under)] == king:
-                set_bit(words, first[_WASTE_TWO] + pile)
-        if full.stock_waste and turned and rank + turned_rank == king:
-            set_bit(words, first[_STOCK_WASTE] + pile)
+            pairs = under >= 0 and rank + ranks[as_index(places + max(under, 0))] == king
+            word = _with_places(words, at, word, first[_WASTE_TWO] + pile, np.int64(pairs))
+        if full.stock_waste:
+            word = _with_places(words, at, word, first[_STOCK_WASTE] + pile, np.int64(turned and rank + turned_rank == king))
         if full.waste_tops:
             for other in range(pile + 1, piles):
                 other_top = top_card(stock, cursor, other, piles)
                 if other_top >= 0 and rank + ranks[as_index(places + other_top)] == king:
-                    set_bit(words, full.tops_action[pile, other])
+                    word = _with_places(words, at, word, full.tops_action[pile, other], 1)
     if turned:
-        if turned_rank == king:
-            set_bit(words, first[_STOCK_KING])
-        else:
-            set_places(words, first[_PLACE_STOCK], exposed & memory[as_index(king - turned_rank)])
+        partners = exposed & memory[as_index(king - turned_rank)]
+        word = _with_places(words, at, word, first[_PLACE_STOCK], partners)
+        word = _with_places(words, at, word, first[_STOCK_KING], np.int64(turned_rank == king))
+    words[as_index(at)] = word
 
 
 # ---- facts and observation row ---------------------------------------------------------------------------------------
@@ -280,19 +284,20 @@ def update_facts(full: Table, change: Change, facts: NDArray[np.int32]) -> None:
 @inlined_kernel
 def remove_from_row(at: Offsets, change: Change, row: NDArray[np.int8]) -> None:
     """Take the cards that left out of the observation row."""
+    # A move takes one card or two of the pyramid, or none, and of the stock likewise: no loops.
     gone = change.pyramid_before & ~change.pyramid
-    while gone:
+    if gone:
         row[as_index(at.pyramid + lowest_bit(gone))] = 0
-        gone &= gone - 1
-    if at.known < 0:
-        return
+        row[as_index(at.pyramid + highest_bit(gone))] = 0
     gone = change.stock_before & ~change.stock
-    while gone:
-        k = lowest_bit(gone)
-        gone &= gone - 1
-        row[as_index(at.known + k)] = 0
-        if at.clairvoyant_stock >= 0:
-            row[as_index(at.clairvoyant_stock + k)] = 0
+    if gone == 0 or at.known < 0:
+        return
+    one, other = lowest_bit(gone), highest_bit(gone)
+    row[as_index(at.known + one)] = 0
+    row[as_index(at.known + other)] = 0
+    if at.clairvoyant_stock >= 0:
+        row[as_index(at.clairvoyant_stock + one)] = 0
+        row[as_index(at.clairvoyant_stock + other)] = 0
 
 
 @inlined_kernel
