@@ -9,7 +9,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pyramid_env._numba import kernel
+from pyramid_env._numba import inlined_kernel, kernel
+from pyramid_env.bits import upper_half
 from pyramid_env.cards import Card, card_list, check_deck, deck, parse_cards
 from pyramid_env.errors import DeckError
 from pyramid_env.rules import Rules
@@ -27,7 +28,6 @@ _MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _S27: Final = np.uint64(27)
 _S30: Final = np.uint64(30)
 _S31: Final = np.uint64(31)
-_ZERO: Final = np.uint64(0)
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,19 @@ def sorted_ids(rules: Rules) -> NDArray[np.int8]:
     return np.array([card.id for card in deck(rules)], np.int8)
 
 
-@kernel
+def _division_tables() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """For each divisor d of 2 .. MOST_CARDS: floor(2^64 / d), and 2^64 mod d."""
+    divisors = range(2, MOST_CARDS + 1)
+    inverse = np.array([0, 0, *(2**64 // d for d in divisors)], np.uint64)
+    rest = np.array([0, 0, *(2**64 % d for d in divisors)], np.uint64)
+    return inverse, rest
+
+
+MOST_CARDS: Final = 104
+_INVERSE, _REST = _division_tables()
+
+
+@inlined_kernel
 def _mix(x: np.uint64) -> np.uint64:
     x = (x ^ (x >> _S30)) * _MIX_1
     x = (x ^ (x >> _S27)) * _MIX_2
@@ -183,11 +195,13 @@ def shuffle(numbers: NDArray[np.uint64], start: NDArray[np.int8], out_ids: NDArr
             out_ids[b, i] = start[i]
         for i in range(cards - 1, 0, -1):
             bound = np.uint64(i + 1)
-            threshold = (_ZERO - bound) % bound
             state += _GAMMA
             x = _mix(state)
-            while x < threshold:
+            while x < _REST[bound]:
                 state += _GAMMA
                 x = _mix(state)
-            j = np.int64(x % bound)
+            # x mod bound without a division: the product's upper half is the quotient, or one less.
+            j = x - upper_half(x, _INVERSE[bound]) * bound
+            if j >= bound:
+                j -= bound
             out_ids[b, i], out_ids[b, j] = out_ids[b, j], out_ids[b, i]

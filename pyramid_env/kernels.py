@@ -432,14 +432,18 @@ def msc_score(table: Table, ranks: NDArray[np.int8], pyramid: int, stock: int) -
     """Points for the removals that led here, and for the rows that are empty."""
     kings = 0
     others = 0
-    places = table.places
-    for c in range(places + table.stock_size):
-        left = (pyramid >> c) & 1 if c < places else (stock >> (c - places)) & 1
-        if not left:
-            if ranks[c] == table.ranks:
-                kings += 1
-            else:
-                others += 1
+    gone = ((1 << table.places) - 1) & ~pyramid
+    while gone:
+        king = ranks[lowest_bit(gone)] == table.ranks
+        gone &= gone - 1
+        kings += king
+        others += not king
+    gone = ((1 << table.stock_size) - 1) & ~stock
+    while gone:
+        king = ranks[table.places + lowest_bit(gone)] == table.ranks
+        gone &= gone - 1
+        kings += king
+        others += not king
     return _REMOVAL_POINTS * (kings + others // 2) + row_points(table, pyramid)
 
 
