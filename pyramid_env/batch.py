@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from pyramid_env.crew import Crew
 from pyramid_env.engine import (
     COUNTS,
-    ENDED,
-    ILLEGAL,
     Games,
     Outcome,
     deal_games,
@@ -36,6 +34,14 @@ DEALS_A_THREAD: Final = 32
 NO_LIMIT: Final = 2**62
 
 
+class Counts(NamedTuple):
+    """What happened in a step: so many games ended, actions were illegal, new deals are over before the first move."""
+
+    ended: int
+    illegal: int
+    dead: int
+
+
 class Batch:
     """B games as arrays, and the kernels that play them. The same results for any number of threads.
 
@@ -43,7 +49,8 @@ class Batch:
         games: the arrays of the games (:class:`~pyramid_env.engine.Games`).
         outcome: what the last step reported.
         actions: (B,) int64, to be filled in before :meth:`play`: all from 0 to A - 1.
-        skip: (B,) bool, games that :meth:`play` leaves alone.
+        restart: (B,) bool, games that :meth:`play` deals anew instead.
+        numbers: (B,) int64, the numbers of their deals, to be filled in before.
         actions_count: A.
     """
 
@@ -62,7 +69,8 @@ class Batch:
         self.games: Games = new_games(count, rules, layout(rules, level).size, self.actions_count, mask_format)
         self.outcome: Outcome = new_outcome(count)
         self.actions = np.zeros(count, np.int64)
-        self.skip = np.zeros(count, np.bool_)
+        self.restart = np.zeros(count, np.bool_)
+        self.numbers = np.zeros(count, np.int64)
         self._threads = min(threads, count)
         self._settings = (reward_column, ILLEGAL_REWARD, NO_LIMIT if limit is None else limit)
         self._link()
@@ -82,7 +90,8 @@ class Batch:
                 *self.games.part(start, stop),
                 self._scratch[i],
                 self.actions[start:stop],
-                self.skip[start:stop],
+                self.restart[start:stop],
+                self.numbers[start:stop],
                 *self.outcome.part(start, stop),
                 self._counts[i],
                 *self._settings,
@@ -101,14 +110,10 @@ class Batch:
         self.__dict__.update(state)
         self._link()
 
-    def play(self) -> tuple[int, int]:
-        """Play ``actions`` in the games that are not in ``skip``; return how many ended, and how many were illegal."""
-        if self._threads == 1:
-            self._plays[0]()
-            return int(self._counts[0, ENDED]), int(self._counts[0, ILLEGAL])
+    def play(self) -> Counts:
+        """Play ``actions``, or deal anew where ``restart`` says so."""
         self._crew.run(self._plays)
-        ended, illegal = self._counts.sum(axis=0).tolist()
-        return ended, illegal
+        return Counts(*self._counts.sum(axis=0).tolist())
 
     def begin(self, index: NDArray[np.intp], deals: NDArray[np.int64] = NO_DEALS) -> None:
         """Start games anew.
@@ -130,7 +135,7 @@ class Batch:
 
     def first_refused(self, strict: bool) -> int:
         """The first game whose action is outside 0..A-1 or, if strict, masked; -1 = none."""
-        return first_refused(self.games.bits, self.actions, self.skip, self.actions_count, strict)
+        return first_refused(self.games.bits, self.actions, self.restart, self.actions_count, strict)
 
     def mask_row(self, game: int) -> NDArray[np.bool_]:
         """(A,) legal moves of one game, a new array."""

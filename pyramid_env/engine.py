@@ -55,7 +55,8 @@ MASK_FORMATS: Final = ("int8", "packed")
 
 ENDED: Final = 0
 ILLEGAL: Final = 1
-COUNTS: Final = 2
+DEAD: Final = 2
+COUNTS: Final = 3
 """Columns of what a step counts."""
 
 apply: Final = inlined(kernels.apply)
@@ -187,6 +188,30 @@ def _unpack_offsets(n: NDArray[np.int64]) -> Offsets:
 
 
 @kernel
+def _begin_game(
+    full: Table,
+    at: Offsets,
+    ranks: NDArray[np.int8],
+    state: NDArray[np.int64],
+    memory: NDArray[np.int64],
+    words: NDArray[np.int64],
+    mask: NDArray[np.int8],
+    facts: NDArray[np.int32],
+    row: NDArray[np.int8],
+    scratch: NDArray[np.int64],
+) -> bool:
+    """Write all that follows from one game's deal and position; return whether it is over."""
+    pyramid, stock, cursor, pass_number = state[PYRAMID], state[STOCK], state[CURSOR], state[PASS]
+    begin_memory(full, ranks, pyramid, memory)
+    legal = begin_bits(full, ranks, pyramid, stock, cursor, pass_number, words, scratch)
+    for a in range(mask.size):
+        mask[a] = (words[a >> 6] >> (a & 63)) & 1
+    write_facts(full, ranks, state, legal, facts)
+    encode(full, at, ranks, state, row)
+    return legal == 0
+
+
+@kernel
 def deal_games(
     numbers: NDArray[np.int64],
     first_action: NDArray[np.int64],
@@ -228,19 +253,14 @@ def deal_games(
         b = games[i]
         if deals.size:
             shuffle(deals[i : i + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1])
-            for column in range(STATE_COLUMNS):
-                states[b, column] = start[column]
-        pyramid, stock, cursor, pass_number = states[b, PYRAMID], states[b, STOCK], states[b, CURSOR], states[b, PASS]
-        begin_memory(full, ranks[b], pyramid, memory[b])
-        legal = begin_bits(full, ranks[b], pyramid, stock, cursor, pass_number, bits[b], scratch)
-        for a in range(masks.shape[1]):
-            masks[b, a] = (bits[b, a >> 6] >> (a & 63)) & 1
-        write_facts(full, ranks[b], states[b], legal, facts[b])
-        encode(full, at, ranks[b], states[b], rows[b])
+            for column_of_state in range(STATE_COLUMNS):
+                states[b, column_of_state] = start[column_of_state]
+        terminated[b] = _begin_game(
+            full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch
+        )
         steps[b] = 0
         scores[b] = facts[b, SCORE]
-        terminated[b] = legal == 0
-        over += legal == 0
+        over += terminated[b]
     return over
 
 
@@ -268,7 +288,8 @@ def play_games(
     terminated: NDArray[np.bool_],
     scratch: NDArray[np.int64],
     actions: NDArray[np.int64],
-    skip: NDArray[np.bool_],
+    restart: NDArray[np.bool_],
+    numbers_of: NDArray[np.int64],
     rewards: NDArray[np.float64],
     truncated: NDArray[np.bool_],
     illegal: NDArray[np.bool_],
@@ -279,25 +300,37 @@ def play_games(
 ) -> None:
     """One step of many games.
 
-    Games marked in ``skip`` are left alone: to be dealt anew. A masked action changes nothing and is flagged.
+    A masked action changes nothing and is flagged.
 
     Args:
         actions: (B,) all from 0 to A - 1.
+        restart: (B,) games that are dealt anew instead.
+        numbers_of: (B,) the numbers of their deals.
         reward_column: column of the facts whose growth is the reward; -1: rewards of legal actions are left at 0.
         illegal_reward: reward of a masked action.
         limit: steps after which an episode is truncated.
-        out_counts: (2,) gets how many games ended and how many actions were illegal.
+        out_counts: (3,) gets how many games ended, how many actions were illegal, and how many of the new deals are over
+            before the first move.
     """
     full = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
     at = _unpack_offsets(numbers)
-    ended, tried = 0, 0
+    ended, tried, dead = 0, 0, 0
     words = bits.shape[1]
     column = as_index(max(reward_column, 0))
     for b in range(states.shape[0]):
         illegal[b] = False
         truncated[b] = False
         rewards[b] = 0.0
-        if skip[b]:
+        if restart[b]:
+            shuffle(numbers_of[b : b + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1])
+            for column_of_state in range(STATE_COLUMNS):
+                states[b, column_of_state] = start[column_of_state]
+            terminated[b] = _begin_game(
+                full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch
+            )
+            steps[b] = 0
+            scores[b] = facts[b, SCORE]
+            dead += terminated[b]
             continue
         steps[b] += 1
         truncated[b] = steps[b] >= limit
@@ -341,16 +374,17 @@ def play_games(
         ended += truncated[b] or not legal
     out_counts[ENDED] = ended
     out_counts[ILLEGAL] = tried
+    out_counts[DEAD] = dead
 
 
 @kernel
 def first_refused(
-    bits: NDArray[np.int64], actions: NDArray[np.int64], skip: NDArray[np.bool_], count: int, strict: bool
+    bits: NDArray[np.int64], actions: NDArray[np.int64], restart: NDArray[np.bool_], count: int, strict: bool
 ) -> int:
-    """Index of the first game, not in ``skip``, whose action is outside 0..count-1 or, if strict, masked; -1 = none."""
+    """Index of the first game, not in ``restart``, whose action is outside 0..count-1 or, if strict, masked; -1 = none."""
     for b in range(actions.size):
         action = actions[b]
-        if skip[b]:
+        if restart[b]:
             continue
         if action < 0 or action >= count:
             return b

@@ -15,7 +15,6 @@ from pyramid_env.deal import Deal, DealSource, deal_numbers
 from pyramid_env.engine import MASK_FORMATS
 from pyramid_env.env import (
     END_FACTS,
-    END_FLAGS,
     ILLEGAL_ACTION,
     MAX_DEAD_DEALS,
     NO_NUMBER,
@@ -37,6 +36,7 @@ from pyramid_env.env import (
     render_position,
 )
 from pyramid_env.errors import IllegalMoveError, PyramidError
+from pyramid_env.kernels import CLEARED_IN, MSC, PAR, WON
 from pyramid_env.moves import MoveTable, move_table
 from pyramid_env.observation import layout
 from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, column_of, reward_scheme, rewards_of
@@ -48,10 +48,13 @@ if TYPE_CHECKING:
     from pyramid_env.game import Game
 
 _LINKED: Final = (
-    *("moves", "_layout", "states", "ranks", "facts", "buffer", "steps", "masks", "_final_masks", "_final_index"),
+    *("moves", "_layout", "states", "ranks", "facts", "buffer", "steps", "numbers", "masks", "_final_masks", "_final_index"),
     *("_views", "_before", "_facts_seen", "_before_seen"),
 )
 """Attributes that are made from the others, so that a copy of the environment has its own."""
+
+END_NUMBERS: Final = [CLEARED_IN, PAR, MSC]
+"""The facts of END_FACTS that are no flags."""
 
 ONE_FOR_EACH: Final = ("deals", "games")
 
@@ -150,7 +153,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             column_of(self._reward),
             self.max_episode_steps,
         )
-        self.numbers = np.full(num_envs, NO_NUMBER, np.int64)
+        self._batch.numbers[:] = NO_NUMBER
         self._unnumbered: dict[int, Deal] = {}  # deals without number, by game
         self._streams = DealStreams(num_envs)
         self._ended = np.zeros(num_envs, np.bool_)  # the last step ended the episode
@@ -166,7 +169,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self._layout = layout(self.rules, self.level)
         games = self._batch.games
         self.states, self.ranks, self.facts = games.states, games.ranks, games.facts
-        self.buffer, self.steps = games.rows, games.steps
+        self.buffer, self.steps, self.numbers = games.rows, games.steps, self._batch.numbers
         packs = self.action_mask_format == "packed"
         self.masks: NDArray[Any] = games.bits.view(np.uint8) if packs else games.masks
         self._final_masks = np.zeros_like(self.masks) if self.autoreset_mode == AutoresetMode.SAME_STEP else self.masks
@@ -228,19 +231,21 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self._check_actions(actions)
         self._check_playing()
         self._check_legal()
-        rewarded, counted = self._before_seen, column_of(self._reward) >= 0
-        batch, outcome = self._batch, self._batch.outcome
+        batch, outcome, counted = self._batch, self._batch.outcome, column_of(self._reward) >= 0
+        if self._restarts:
+            restarted = np.flatnonzero(batch.restart)
+            self._number(restarted, self._next_numbers(restarted))
         if not counted:
             np.copyto(self._before, self.facts)
-        ended, illegal = batch.play()
+        ended, illegal, dead = batch.play()
         if counted:
             rewards = outcome.rewards.copy()
         else:
-            rewards = rewards_of(self._reward, rewarded, self._facts_seen)
+            rewards = rewards_of(self._reward, self._before_seen, self._facts_seen)
             rewards[outcome.illegal] = ILLEGAL_REWARD
-            rewards[batch.skip] = 0.0
-        if self._restarts:
-            self._deal_random(np.flatnonzero(batch.skip))
+            rewards[batch.restart] = 0.0
+        if dead:
+            self._deal_random(restarted[batch.games.terminated[restarted]])
         terminated, truncated = batch.games.terminated.copy(), outcome.truncated.copy()
         tried = outcome.illegal if illegal else None
         if self.autoreset_mode == AutoresetMode.SAME_STEP and ended:
@@ -257,7 +262,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         mode = self.autoreset_mode
         self._restarts = int(self._ended.sum()) if mode == AutoresetMode.NEXT_STEP else 0
         if mode == AutoresetMode.NEXT_STEP:
-            np.copyto(self._batch.skip, self._ended)
+            np.copyto(self._batch.restart, self._ended)
         self._stopped = bool(self._dead.any() or (mode == AutoresetMode.DISABLED and self._ended.any()))
 
     def render(self) -> tuple[Any, ...] | None:
@@ -389,18 +394,24 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     def _deal_random(self, index: NDArray[np.intp]) -> None:
         """Give games their next random deals; deals without a first move are passed over."""
         for _ in range(MAX_DEAD_DEALS):
-            numbers = self._streams.take(index) if self.deals is None else next_numbers(self.deals, index.size)
-            self._deal_numbers(index, numbers)
+            self._deal_numbers(index, self._next_numbers(index))
             index = index[self._batch.games.terminated[index]]
             if not index.size:
                 return
         raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {self.rules}")
 
-    def _deal_numbers(self, index: NDArray[np.intp], numbers: NDArray[np.int64]) -> None:
+    def _next_numbers(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
+        return self._streams.take(index) if self.deals is None else next_numbers(self.deals, index.size)
+
+    def _number(self, index: NDArray[np.intp], numbers: NDArray[np.int64]) -> None:
+        """Note the deals of some games; DeckError if a number is none."""
         if numbers.size and numbers.min() < 0:
             deal_numbers(numbers, self.rules)  # names the bad number
         self.numbers[index] = numbers
         self._forget_unnumbered(index)
+
+    def _deal_numbers(self, index: NDArray[np.intp], numbers: NDArray[np.int64]) -> None:
+        self._number(index, numbers)
         self._batch.begin(index, numbers)
 
     def _deal_starts(self, index: NDArray[np.intp], starts: dict[int, Start]) -> None:
@@ -478,12 +489,14 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         if illegal is not None and illegal.any():
             infos["illegal_action"], infos["_illegal_action"] = illegal.copy(), illegal.copy()
         if over.size:
-            facts = self.facts[over]
-            ended = self._spread(over, np.ones(over.size, np.bool_))
-            for key, column in END_FACTS.items():
-                kind = np.bool_ if key in END_FLAGS else np.int64
-                infos[key] = self._spread(over, facts[:, column].astype(kind))
-                infos["_" + key] = ended.copy()
+            numbers = np.zeros((len(END_NUMBERS), self.num_envs), np.int64)
+            numbers[:, over] = self.facts[over][:, END_NUMBERS].T
+            flags = np.zeros((len(END_FACTS) + 2, self.num_envs), np.bool_)
+            flags[:, over] = True
+            flags[:2, over] = self.facts[over, WON]
+            infos |= {"won": flags[0], "is_success": flags[1]}
+            infos |= {"cleared_in": numbers[0], "par": numbers[1], "msc": numbers[2]}
+            infos |= {f"_{key}": has for key, has in zip(END_FACTS, flags[2:], strict=True)}
         return infos
 
     def _spread(self, index: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
