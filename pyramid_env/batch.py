@@ -113,7 +113,7 @@ class Batch:
     def play(self) -> Counts:
         """Play ``actions``, or deal anew where ``restart`` says so."""
         self._crew.run(self._plays)
-        return Counts(*self._counts.sum(axis=0).tolist())
+        return Counts(*map(sum, zip(*self._counts.tolist(), strict=True)))
 
     def begin(self, index: NDArray[np.intp], deals: NDArray[np.int64] = NO_DEALS) -> None:
         """Start games anew.

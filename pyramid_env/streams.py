@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
+from pyramid_env._numba import kernel
 from pyramid_env.deal import random_numbers
 
 
@@ -44,12 +45,24 @@ class DealStreams:
 
     def take(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
         """The next deal number of each game in ``index``."""
-        used = self._used[index]
-        if (used == self.AHEAD).any():
-            for i in index[used == self.AHEAD].tolist():
+        numbers = np.empty(index.size, np.int64)
+        if not _take(self._numbers, self._used, index, numbers):
+            for i in index[self._used[index] == self.AHEAD].tolist():
                 self._numbers[i] = random_numbers(self.generator(i), self.AHEAD)
                 self._used[i] = 0
-            used = self._used[index]
-        numbers = self._numbers[index, used]
-        self._used[index] = used + 1
+            _take(self._numbers, self._used, index, numbers)
         return numbers
+
+
+@kernel
+def _take(
+    numbers: NDArray[np.int64], used: NDArray[np.int64], index: NDArray[np.int64], out_numbers: NDArray[np.int64]
+) -> bool:
+    """Take a number of each stream in ``index``; if one has none left, take none at all and return false."""
+    for i in index:
+        if used[i] == numbers.shape[1]:
+            return False
+    for at in range(index.size):
+        out_numbers[at] = numbers[index[at], used[index[at]]]
+        used[index[at]] += 1
+    return True

@@ -14,7 +14,6 @@ from pyramid_env.batch import Batch, unpack_masks
 from pyramid_env.deal import Deal, DealSource, deal_numbers
 from pyramid_env.engine import MASK_FORMATS
 from pyramid_env.env import (
-    END_FACTS,
     ILLEGAL_ACTION,
     MAX_DEAD_DEALS,
     NO_NUMBER,
@@ -36,7 +35,7 @@ from pyramid_env.env import (
     render_position,
 )
 from pyramid_env.errors import IllegalMoveError, PyramidError
-from pyramid_env.kernels import CLEARED_IN, MSC, PAR, WON
+from pyramid_env.infos import Infos
 from pyramid_env.moves import MoveTable, move_table
 from pyramid_env.observation import layout
 from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, column_of, reward_scheme, rewards_of
@@ -48,13 +47,12 @@ if TYPE_CHECKING:
     from pyramid_env.game import Game
 
 _LINKED: Final = (
-    *("moves", "_layout", "states", "ranks", "facts", "buffer", "steps", "numbers", "masks", "_final_masks", "_final_index"),
+    *("moves", "_layout", "states", "ranks", "facts", "buffer", "steps", "numbers", "masks", "_infos"),
     *("_views", "_before", "_facts_seen", "_before_seen"),
 )
 """Attributes that are made from the others, so that a copy of the environment has its own."""
 
-END_NUMBERS: Final = [CLEARED_IN, PAR, MSC]
-"""The facts of END_FACTS that are no flags."""
+NO_GAMES: Final[NDArray[np.intp]] = np.empty(0, np.intp)
 
 ONE_FOR_EACH: Final = ("deals", "games")
 
@@ -159,6 +157,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self._ended = np.zeros(num_envs, np.bool_)  # the last step ended the episode
         self._dead = np.zeros(num_envs, np.bool_)  # started by the caller in a position that is over
         self._restarts = 0  # so many have ended and are dealt anew by the next step
+        self._any_dead = False
         self._stopped = False  # some can't be stepped
         self._started = False
         self._link()
@@ -172,8 +171,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self.buffer, self.steps, self.numbers = games.rows, games.steps, self._batch.numbers
         packs = self.action_mask_format == "packed"
         self.masks: NDArray[Any] = games.bits.view(np.uint8) if packs else games.masks
-        self._final_masks = np.zeros_like(self.masks) if self.autoreset_mode == AutoresetMode.SAME_STEP else self.masks
-        self._final_index = np.zeros(0, np.intp)  # its rows that are not zeros
+        self._infos = Infos(self._batch, self.masks, self._unnumbered, self.copy)
         self._views = self._layout.views(self.buffer)
         self._before = np.zeros_like(self.facts)
         self._facts_seen, self._before_seen = _read_only(self.facts), _read_only(self._before)
@@ -217,9 +215,12 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             self._deal_starts(index, starts)
         self._ended[index] = False
         self._dead[index] = self._batch.games.terminated[index]
-        self._note_ended()
+        self._any_dead = bool(self._dead.any())
+        self._note_ended(int(self._ended.sum()))
         self._started = True
-        return self._observations(), self._infos(None) if which.all() else self._infos_of(index, None)
+        terminated = self._batch.games.terminated
+        infos = self._infos.of_all(None, terminated.nonzero()[0]) if which.all() else self._infos.of_some(index, None)
+        return self._observations(), infos
 
     def step(
         self, actions: NDArray[np.int64]
@@ -233,7 +234,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self._check_legal()
         batch, outcome, counted = self._batch, self._batch.outcome, column_of(self._reward) >= 0
         if self._restarts:
-            restarted = np.flatnonzero(batch.restart)
+            (restarted,) = batch.restart.nonzero()
             self._number(restarted, self._next_numbers(restarted))
         if not counted:
             np.copyto(self._before, self.facts)
@@ -248,22 +249,21 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             self._deal_random(restarted[batch.games.terminated[restarted]])
         terminated, truncated = batch.games.terminated.copy(), outcome.truncated.copy()
         tried = outcome.illegal if illegal else None
-        if self.autoreset_mode == AutoresetMode.SAME_STEP and ended:
+        if ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
             infos = self._restart(terminated | truncated, tried)
         else:
-            infos = self._infos(tried)
+            infos = self._infos.of_all(tried, terminated.nonzero()[0] if ended else NO_GAMES)
             if ended or self._restarts:
                 np.logical_or(terminated, truncated, out=self._ended)
-                self._note_ended()
+                self._note_ended(ended)
         return self._observations(), rewards, terminated, truncated, infos
 
-    def _note_ended(self) -> None:
-        """Take note of what follows from the games that have ended."""
-        mode = self.autoreset_mode
-        self._restarts = int(self._ended.sum()) if mode == AutoresetMode.NEXT_STEP else 0
-        if mode == AutoresetMode.NEXT_STEP:
+    def _note_ended(self, ended: int) -> None:
+        """Take note of how many games have ended, and what follows from that."""
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            self._restarts = ended
             np.copyto(self._batch.restart, self._ended)
-        self._stopped = bool(self._dead.any() or (mode == AutoresetMode.DISABLED and self._ended.any()))
+        self._stopped = self._any_dead or (self.autoreset_mode == AutoresetMode.DISABLED and ended > 0)
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame a game."""
@@ -434,82 +434,17 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
 
     def _restart(self, ended: NDArray[np.bool_], illegal: NDArray[np.bool_] | None) -> dict[str, Any]:
         """SAME_STEP: keep what the ended games showed last, deal them anew, and return the infos of the step."""
-        index = np.flatnonzero(ended)
+        (index,) = ended.nonzero()
         final_obs = np.full(self.num_envs, None, dtype=object)
         fields = self._layout.views(self.buffer[index])
         for i, values in zip(index.tolist(), zip(*fields.values(), strict=True), strict=True):
             final_obs[i] = dict(zip(fields, values, strict=True))
-        final = {"final_obs": final_obs, "final_info": self._infos_of(index, illegal)}
+        final_info = self._infos.of_some(index, illegal)
         self._deal_random(index)
-        infos = self._infos(None if illegal is None else illegal & ~ended)
-        return infos | final | {f"_{key}": ended.copy() for key in final}
-
-    def _infos(self, illegal: NDArray[np.bool_] | None) -> dict[str, Any]:
-        """The infos of all games, zeros for those without a value, each with its ``_key`` array."""
-        games = self._batch.games
-        infos = {
-            "action_mask": self.masks.copy() if self.copy else self.masks,
-            "deal": self.numbers.copy(),
-            "score": games.scores.copy(),
-        }
-        infos |= {"_" + key: np.ones(self.num_envs, np.bool_) for key in infos}
-        over = np.flatnonzero(games.terminated)
-        return infos | self._rare_infos(np.arange(self.num_envs) if self._unnumbered else over, over, illegal)
-
-    def _infos_of(self, index: NDArray[np.intp], illegal: NDArray[np.bool_] | None) -> dict[str, Any]:
-        """The infos of some games, zeros for the others."""
-        there = np.zeros(self.num_envs, np.bool_)
-        there[index] = True
-        if self.copy or self._final_masks is self.masks:
-            masks = np.zeros_like(self.masks)
-        else:
-            masks = self._final_masks
-            masks[self._final_index] = 0
-            self._final_index = index
-        masks[index] = self.masks[index]
-        games = self._batch.games
-        infos = {
-            "action_mask": masks,
-            "deal": self._spread(index, self.numbers[index]),
-            "score": self._spread(index, games.scores[index]),
-        }
-        infos |= {"_" + key: there.copy() for key in infos}
-        over = index[games.terminated[index]]
-        return infos | self._rare_infos(index, over, None if illegal is None else illegal & there)
-
-    def _rare_infos(
-        self, index: NDArray[np.intp], over: NDArray[np.intp], illegal: NDArray[np.bool_] | None
-    ) -> dict[str, Any]:
-        """Infos that only some games have: of those in ``index``, and in ``over`` those that are over."""
-        infos: dict[str, Any] = {}
-        if self._unnumbered:
-            named = self._spread(index, self.numbers[index] == NO_NUMBER)
-            if named.any():
-                infos["cards"], infos["_cards"] = self._texts(named), named
-        if illegal is not None and illegal.any():
-            infos["illegal_action"], infos["_illegal_action"] = illegal.copy(), illegal.copy()
-        if over.size:
-            numbers = np.zeros((len(END_NUMBERS), self.num_envs), np.int64)
-            numbers[:, over] = self.facts[over][:, END_NUMBERS].T
-            flags = np.zeros((len(END_FACTS) + 2, self.num_envs), np.bool_)
-            flags[:, over] = True
-            flags[:2, over] = self.facts[over, WON]
-            infos |= {"won": flags[0], "is_success": flags[1]}
-            infos |= {"cleared_in": numbers[0], "par": numbers[1], "msc": numbers[2]}
-            infos |= {f"_{key}": has for key, has in zip(END_FACTS, flags[2:], strict=True)}
+        infos = self._infos.of_all(None if illegal is None else illegal & ~ended, NO_GAMES)
+        infos["final_obs"], infos["final_info"] = final_obs, final_info
+        infos["_final_obs"], infos["_final_info"] = ended, ended.copy()
         return infos
-
-    def _spread(self, index: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
-        """(B,) the values of some games, zeros elsewhere."""
-        spread = np.zeros(self.num_envs, values.dtype)
-        spread[index] = values
-        return spread
-
-    def _texts(self, named: NDArray[np.bool_]) -> NDArray[Any]:
-        texts = np.full(self.num_envs, None, dtype=object)
-        for i in np.flatnonzero(named).tolist():
-            texts[i] = str(self._unnumbered[i])
-        return texts
 
 
 def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
