@@ -22,7 +22,7 @@ FIRST_TRAINING_NUMBER: Final = 1_000_000
 
 # Increment and mixing constants of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number
 # generators").
-_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
+GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _S27: Final = np.uint64(27)
@@ -173,7 +173,7 @@ _INVERSE, _REST = _division_tables()
 
 
 @inlined_kernel
-def _mix(x: np.uint64) -> np.uint64:
+def mix(x: np.uint64) -> np.uint64:
     x = (x ^ (x >> _S30)) * _MIX_1
     x = (x ^ (x >> _S27)) * _MIX_2
     return x ^ (x >> _S31)
@@ -190,16 +190,16 @@ def shuffle(numbers: NDArray[np.uint64], start: NDArray[np.int8], out_ids: NDArr
     """
     cards = start.size
     for b in range(numbers.size):
-        state = _mix(numbers[b] + _GAMMA)
+        state = mix(numbers[b] + GAMMA)
         for i in range(cards):
             out_ids[b, i] = start[i]
         for i in range(cards - 1, 0, -1):
             bound = np.uint64(i + 1)
-            state += _GAMMA
-            x = _mix(state)
+            state += GAMMA
+            x = mix(state)
             while x < _REST[bound]:
-                state += _GAMMA
-                x = _mix(state)
+                state += GAMMA
+                x = mix(state)
             # x mod bound without a division: the product's upper half is the quotient, or one less.
             j = x - upper_half(x, _INVERSE[bound]) * bound
             if j >= bound:
