@@ -75,7 +75,7 @@ def inlined_kernel(function: Function) -> Function:
 
 def inlined(function: Function) -> Function:
     """A kernel once more, as :func:`inlined_kernel` compiles it: for those callers alone that want it."""
-    return inlined_kernel(cast(Any, function).py_func)
+    return cast(Function, inlined_kernel(cast(Any, function).py_func))
 
 
 def _compiled(function: Function, **options: bool | str) -> Function:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env.crew import Crew
+from pyramid_env.crew import Crew, shares
 from pyramid_env.engine import (
     COUNTS,
     Games,
@@ -82,7 +82,6 @@ class Batch:
         self._scratch = [new_scratch(self.rules) for _ in range(self._threads)]
         self._crew = Crew(self._threads - 1)
         count = self.actions.size
-        ends = [count * i // self._threads for i in range(self._threads + 1)]
         self._plays = [
             partial(
                 play_games,
@@ -96,7 +95,7 @@ class Batch:
                 self._counts[i],
                 *self._settings,
             )
-            for i, (start, stop) in enumerate(zip(ends, ends[1:], strict=False))
+            for i, (start, stop) in enumerate(shares(count, self._threads))
         ]
         self._deals: list[Callable[..., int]] = [
             partial(deal_games, *self._tables, *self.games, scratch) for scratch in self._scratch
@@ -126,10 +125,9 @@ class Batch:
         if parts == 1:
             self._deals[0](index, deals)
             return
-        ends = [index.size * i // parts for i in range(parts + 1)]
         work = [
             partial(self._deals[i], index[start:stop], deals[start:stop])
-            for i, (start, stop) in enumerate(zip(ends, ends[1:], strict=False))
+            for i, (start, stop) in enumerate(shares(index.size, parts))
         ]
         self._crew.run(work)
 

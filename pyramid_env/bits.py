@@ -59,7 +59,7 @@ lowest_bit: Callable[[int], int] = _intrinsic(_lowest_bit)
 highest_bit: Callable[[int], int] = _intrinsic(_highest_bit)
 """Index of the highest bit set, -1 for none. Callable from kernels only."""
 
-as_index: Callable[[int], int] = _intrinsic(_as_index)
+as_index: Callable[[Any], int] = _intrinsic(_as_index)
 """A number that is not negative, as an index: Numba then leaves out the test for one that counts from the array's end,
 three instructions at every access. For indexing alone: in sums it would make floats. Callable from kernels only."""
 

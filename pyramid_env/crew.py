@@ -5,9 +5,15 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from queue import SimpleQueue
 
 Work = Callable[[], object]
+
+
+def shares(count: int, parts: int) -> list[tuple[int, int]]:
+    """(start, stop) of so many parts of 0 .. count - 1, as equal as can be."""
+    return list(pairwise(count * i // parts for i in range(parts + 1)))
 
 
 class Crew:
@@ -28,16 +34,16 @@ class Crew:
         """Run all parts and wait for them; the first error of any is raised once all have ended."""
         if self._helpers and len(parts) > 1 and not self._threads:
             self._start()
-        for part in parts[1:]:
-            self._jobs.put(part) if self._threads else part()
+        for part in parts[1:] if self._threads else ():
+            self._jobs.put(part)
         error: BaseException | None = None
         try:
-            parts[0]()
+            for part in parts[:1] if self._threads else parts:
+                part()
         except BaseException as raised:  # the helpers write into the caller's arrays: wait for them first
             error = raised
-        if self._threads:
-            for _ in parts[1:]:
-                error = self._done.get() or error
+        for _ in parts[1:] if self._threads else ():
+            error = self._done.get() or error
         if error is not None:
             raise error
 

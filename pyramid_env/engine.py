@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pyramid_env import kernels
 from pyramid_env._numba import inlined, inlined_kernel, kernel
 from pyramid_env.bits import as_index, lowest_bit
-from pyramid_env import kernels
 from pyramid_env.cards import RANKS_A_SUIT
 from pyramid_env.deal import shuffle, sorted_ids
 from pyramid_env.kernels import (
@@ -103,7 +103,8 @@ class Games(NamedTuple):
 
     def part(self, start: int, stop: int) -> Games:
         """Some of the games, as views."""
-        return Games(*(array[start:stop] for array in self))
+        parts: Any = [array[start:stop] for array in self]
+        return Games(*parts)
 
 
 class Outcome(NamedTuple):
@@ -115,7 +116,8 @@ class Outcome(NamedTuple):
 
     def part(self, start: int, stop: int) -> Outcome:
         """That of some of the games, as views."""
-        return Outcome(*(array[start:stop] for array in self))
+        parts: Any = [array[start:stop] for array in self]
+        return Outcome(*parts)
 
 
 def new_games(count: int, rules: Rules, features: int, actions: int, mask_format: str) -> Games:
@@ -309,8 +311,8 @@ def play_games(
         reward_column: column of the facts whose growth is the reward; -1: rewards of legal actions are left at 0.
         illegal_reward: reward of a masked action.
         limit: steps after which an episode is truncated.
-        out_counts: (3,) gets how many games ended, how many actions were illegal, and how many of the new deals are over
-            before the first move.
+        out_counts: (3,) gets how many games ended, how many actions were illegal, and how many of the new deals are
+            over before the first move.
     """
     full = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
     at = _unpack_offsets(numbers)
@@ -381,7 +383,7 @@ def play_games(
 def first_refused(
     bits: NDArray[np.int64], actions: NDArray[np.int64], restart: NDArray[np.bool_], count: int, strict: bool
 ) -> int:
-    """Index of the first game, not in ``restart``, whose action is outside 0..count-1 or, if strict, masked; -1 = none."""
+    """The first game, not in ``restart``, whose action is outside 0..count-1 or, if strict, masked; -1 = none."""
     for b in range(actions.size):
         action = actions[b]
         if restart[b]:

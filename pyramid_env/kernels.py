@@ -157,8 +157,9 @@ def _covered(rows: NDArray[np.int64], pyramid: int, row: int) -> int:
     """Bits of the places in a row, the apex's being 1, that the cards of the row below lie on."""
     if row >= rows.size:
         return 0
-    below = pyramid & rows[row]
-    return ((below >> row) | (below >> (row + 1))) & rows[row - 1]
+    below: int = pyramid & rows[row]
+    covered: int = ((below >> row) | (below >> (row + 1))) & rows[row - 1]
+    return covered
 
 
 @inlined_kernel

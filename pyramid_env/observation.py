@@ -151,7 +151,7 @@ def encode(
     for i in range(places):
         out_row[at.pyramid + i] = ranks[i] if (pyramid >> i) & 1 else 0
     encode_tops(table, at, ranks, stock, cursor, state[PASS], state[CLEARED], out_row)
-    if at.known >= 0:
+    if at.unseen >= 0:  # also without a stock, where there is no field ``known``
         _encode_memory(table, at, ranks, stock, seen_below(table, cursor, state[PASS]), out_row)
     if at.clairvoyant_stock >= 0:
         for k in range(table.stock_size):

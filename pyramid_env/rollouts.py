@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
 from pyramid_env.bits import count_bits, lowest_bit, upper_half
-from pyramid_env.crew import Crew
+from pyramid_env.crew import Crew, shares
 from pyramid_env.deal import GAMMA, MAX_NUMBER, Deal, mix, shuffle
 from pyramid_env.engine import apply, tables, unpack_table
 from pyramid_env.errors import PyramidError
@@ -86,9 +86,8 @@ def rollout(
     facts = np.zeros((numbers.size, FACT_COLUMNS), np.int32)
     steps = np.zeros(numbers.size, np.int64)
     parts = max(1, min(int(num_threads), numbers.size))
-    ends = [numbers.size * i // parts for i in range(parts + 1)]
     work = []
-    for start, stop in zip(ends, ends[1:], strict=False):
+    for start, stop in shares(numbers.size, parts):
         room = np.zeros(MAX_MOVES + MEMORY_COLUMNS + words_for(chosen), np.int64)
         state, own_ranks = np.zeros(STATE_COLUMNS, np.int64), np.zeros((1, chosen.cards), np.int8)
         given = (numbers[start:stop], ranks[start:stop], streams[start:stop], int(max_steps))
@@ -138,11 +137,11 @@ def _read_seeds(seeds: Any, count: int) -> NDArray[np.uint64]:
         got = f"{given.dtype} of shape {given.shape}"
         raise PyramidError(f"seeds: expected a whole number from 0 up, or {count} of them, got {got}")
     streams: NDArray[np.uint64] = given.astype(np.uint64)
-    return streams if given.ndim else streams + np.arange(count, dtype=np.uint64)
+    return streams if given.ndim else np.add(streams, np.arange(count, dtype=np.uint64), dtype=np.uint64)
 
 
 @kernel
-def nth_action(words: NDArray[np.int64], n: int) -> int:
+def nth_action(words: NDArray[np.int64], n: Any) -> int:
     """The action that is marked in place n (from 0) of those marked; n must be less than their number."""
     for w in range(words.size):
         here = count_bits(words[w])
@@ -211,5 +210,5 @@ def _roll(
             pass_number,
             cleared,
         )
-        write_facts(full, ranks, state, np.int64(going), out_facts[b])
+        write_facts(full, ranks, state, 1 if going else 0, out_facts[b])
         out_steps[b] = steps

@@ -11,13 +11,13 @@ With each game goes a row of ``memory``: for each rank the places that the deal 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env._numba import inlined, inlined_kernel
 from pyramid_env import kernels, observation
+from pyramid_env._numba import inlined, inlined_kernel
 from pyramid_env.bits import as_index, count_bits, highest_bit, lowest_bit
 from pyramid_env.kernels import (
     CARDS_LEFT,
@@ -109,7 +109,7 @@ def set_bit(words: NDArray[np.int64], action: int) -> None:
 
 
 @inlined_kernel
-def _with_places(words: NDArray[np.int64], at: int, word: int, first: int, places: int) -> int:
+def _with_places(words: NDArray[np.int64], at: int, word: int, first: int, places: Any) -> int:
     """Mark the actions of a set of places, ``first`` being that of place 0.
 
     Word ``at`` is not written yet but held by the caller: ``word`` is what it is, and what is returned what it becomes.
@@ -246,7 +246,9 @@ def _write_others(
             pairs = under >= 0 and rank + ranks[as_index(places + max(under, 0))] == king
             word = _with_places(words, at, word, first[_WASTE_TWO] + pile, np.int64(pairs))
         if full.stock_waste:
-            word = _with_places(words, at, word, first[_STOCK_WASTE] + pile, np.int64(turned and rank + turned_rank == king))
+            word = _with_places(
+                words, at, word, first[_STOCK_WASTE] + pile, np.int64(turned and rank + turned_rank == king)
+            )
         if full.waste_tops:
             for other in range(pile + 1, piles):
                 other_top = top_card(stock, cursor, other, piles)

@@ -87,7 +87,8 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             with the next step or reset; so is ``infos["final_info"]["action_mask"]``.
         action_mask_format: ``"int8"`` (default): masks are (B, A) int8. ``"packed"``: one bit an action, (B, bytes)
             uint8, action a is bit a % 8 of byte a // 8, rows filled up to whole words of 8 bytes: 32 bytes a game
-            instead of 254, and faster. ``masks`` and the infos have them so; :meth:`action_masks` is always (B, A) bool.
+            instead of 254, and faster. ``masks`` and the infos have them so; :meth:`action_masks` is (B, A) bool as
+            ever.
         num_threads: threads that share the games of a step (default 1). Results are the same for any number; worth it
             from some thousand games.
 
@@ -341,7 +342,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             raise IllegalMoveError(
                 f"actions: expected integers from 0 to {len(self.moves) - 1}, got {action} in {where}"
             )
-        raise IllegalMoveError(illegal_text(self.moves, action, self._batch.mask_row(b), where))
+        raise IllegalMoveError(illegal_text(self.moves, action, self._batch.mask_row(b).view(np.int8), where))
 
     def _reset_mask(self, mask: Any) -> NDArray[np.bool_]:
         if mask is None:
