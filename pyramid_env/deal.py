@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pyramid_env._numba import inlined_kernel, kernel
-from pyramid_env.bits import upper_half
+from pyramid_env.bits import as_index, upper_half
 from pyramid_env.cards import Card, card_list, check_deck, deck, parse_cards
 from pyramid_env.errors import DeckError
 from pyramid_env.rules import Rules
@@ -151,7 +151,7 @@ def deal_numbers(numbers: ArrayLike, rules: Rules) -> NDArray[np.int8]:
     if wanted.size and wanted.min() < 0:
         raise DeckError(f"deal number: expected a whole number from 0 to {MAX_NUMBER}, got {int(wanted.min())}")
     out = np.empty((wanted.size, rules.cards), np.int8)
-    shuffle(wanted.view(np.uint64), sorted_ids(rules), out)
+    shuffle(wanted.view(np.uint64), sorted_ids(rules), out, np.empty(rules.cards, np.int64))
     return out
 
 
@@ -180,19 +180,20 @@ def mix(x: np.uint64) -> np.uint64:
 
 
 @kernel
-def shuffle(numbers: NDArray[np.uint64], start: NDArray[np.int8], out_ids: NDArray[np.int8]) -> None:
+def shuffle(
+    numbers: NDArray[np.uint64], start: NDArray[np.int8], out_ids: NDArray[np.int8], out_choices: NDArray[np.int64]
+) -> None:
     """Deal by number; this is the definition, pinned for good by golden values in the tests.
 
     state = mix(number + gamma); then Fisher-Yates from the last card down: for i = n-1 .. 1 swap card i with card j, j
     uniform in 0..i: state += gamma, x = mix(state), both again while x < 2^64 mod (i + 1) (so that no j is favoured),
     j = x mod (i + 1). All arithmetic is modulo 2^64; mix and gamma are SplitMix64's. The cards start sorted: deck by
-    deck, suits c d h s, ranks ace to king.
+    deck, suits c d h s, ranks ace to king. ``out_choices`` (cards,) is scratch.
     """
     cards = start.size
     for b in range(numbers.size):
         state = mix(numbers[b] + GAMMA)
-        for i in range(cards):
-            out_ids[b, i] = start[i]
+        # All choices first, then all swaps: together they take twice the time.
         for i in range(cards - 1, 0, -1):
             bound = np.uint64(i + 1)
             state += GAMMA
@@ -204,4 +205,9 @@ def shuffle(numbers: NDArray[np.uint64], start: NDArray[np.int8], out_ids: NDArr
             j = x - upper_half(x, _INVERSE[bound]) * bound
             if j >= bound:
                 j -= bound
+            out_choices[i] = np.int64(j)
+        for i in range(cards):
+            out_ids[b, i] = start[i]
+        for i in range(cards - 1, 0, -1):
+            j = as_index(out_choices[i])
             out_ids[b, i], out_ids[b, j] = out_ids[b, j], out_ids[b, i]

@@ -254,7 +254,7 @@ def deal_games(
     for i in range(games.size):
         b = games[i]
         if deals.size:
-            shuffle(deals[i : i + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1])
+            shuffle(deals[i : i + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1], scratch)
             for column_of_state in range(STATE_COLUMNS):
                 states[b, column_of_state] = start[column_of_state]
         terminated[b] = _begin_game(
@@ -324,7 +324,7 @@ def play_games(
         truncated[b] = False
         rewards[b] = 0.0
         if restart[b]:
-            shuffle(numbers_of[b : b + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1])
+            shuffle(numbers_of[b : b + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1], scratch)
             for column_of_state in range(STATE_COLUMNS):
                 states[b, column_of_state] = start[column_of_state]
             terminated[b] = _begin_game(

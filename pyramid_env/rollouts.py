@@ -186,7 +186,7 @@ def _roll(
             for c in range(ranks.size):
                 ranks[c] = given_ranks[b, c]
         else:
-            shuffle(deals[b : b + 1].view(np.uint64), sorted_ranks, own_ranks)
+            shuffle(deals[b : b + 1].view(np.uint64), sorted_ranks, own_ranks, scratch)
         pyramid, stock, cursor, pass_number, cleared = start[0], start[1], start[2], start[3], start[4]
         begin_memory(full, ranks, pyramid, memory)
         going = begin_bits(full, ranks, pyramid, stock, cursor, pass_number, words, scratch) > 0
