@@ -20,6 +20,7 @@ from pyramid_env.engine import (
     new_outcome,
     new_scratch,
     play_games,
+    random_actions,
     tables,
 )
 from pyramid_env.moves import move_table
@@ -134,6 +135,13 @@ class Batch:
     def first_refused(self, strict: bool) -> int:
         """The first game whose action is outside 0..A-1 or, if strict, masked; -1 = none."""
         return first_refused(self.games.bits, self.actions, self.restart, self.actions_count, strict)
+
+    def random_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """(B,) a random legal action for each game, 0 where there is none."""
+        actions = np.empty(self.actions.size, np.int64)
+        numbers = rng.integers(0, 2**64, size=actions.size, dtype=np.uint64)
+        random_actions(self.games.bits, numbers, actions)
+        return actions
 
     def mask_row(self, game: int) -> NDArray[np.bool_]:
         """(A,) legal moves of one game, a new array."""

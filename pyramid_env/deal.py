@@ -209,5 +209,5 @@ def shuffle(
         for i in range(cards):
             out_ids[b, i] = start[i]
         for i in range(cards - 1, 0, -1):
-            j = as_index(out_choices[i])
-            out_ids[b, i], out_ids[b, j] = out_ids[b, j], out_ids[b, i]
+            other = as_index(out_choices[i])
+            out_ids[b, i], out_ids[b, other] = out_ids[b, other], out_ids[b, i]

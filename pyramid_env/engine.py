@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pyramid_env import kernels
 from pyramid_env._numba import inlined, inlined_kernel, kernel
-from pyramid_env.bits import as_index, lowest_bit
+from pyramid_env.bits import as_index, count_bits, lowest_bit, upper_half
 from pyramid_env.cards import RANKS_A_SUIT
 from pyramid_env.deal import shuffle, sorted_ids
 from pyramid_env.kernels import (
@@ -393,3 +393,29 @@ def first_refused(
         if strict and not (bits[b, as_index(action >> 6)] >> (action & 63)) & 1:
             return b
     return -1
+
+
+@kernel
+def nth_action(words: NDArray[np.int64], n: Any) -> int:
+    """The action that is marked in place n (from 0) of those marked; n must be less than their number."""
+    for w in range(words.size):
+        here = count_bits(words[w])
+        if n < here:
+            word = words[w]
+            for _ in range(n):
+                word &= word - 1
+            return w * 64 + lowest_bit(word)
+        n -= here
+    return -1
+
+
+@kernel
+def random_actions(bits: NDArray[np.int64], numbers: NDArray[np.uint64], out_actions: NDArray[np.int64]) -> None:
+    """For each game a legal action, each alike if the numbers are uniform over all uint64; 0 where there is none."""
+    for b in range(bits.shape[0]):
+        legal = 0
+        for w in range(bits.shape[1]):
+            legal += count_bits(bits[b, w])
+        out_actions[b] = 0
+        if legal:
+            out_actions[b] = nth_action(bits[b], np.int64(upper_half(numbers[b], np.uint64(legal))))

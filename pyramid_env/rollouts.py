@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
-from pyramid_env.bits import count_bits, lowest_bit, upper_half
+from pyramid_env.bits import count_bits, upper_half
 from pyramid_env.crew import Crew, shares
 from pyramid_env.deal import GAMMA, MAX_NUMBER, Deal, mix, shuffle
-from pyramid_env.engine import apply, tables, unpack_table
+from pyramid_env.engine import apply, nth_action, tables, unpack_table
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import (
     CARDS_LEFT,
@@ -138,20 +138,6 @@ def _read_seeds(seeds: Any, count: int) -> NDArray[np.uint64]:
         raise PyramidError(f"seeds: expected a whole number from 0 up, or {count} of them, got {got}")
     streams: NDArray[np.uint64] = given.astype(np.uint64)
     return streams if given.ndim else np.add(streams, np.arange(count, dtype=np.uint64), dtype=np.uint64)
-
-
-@kernel
-def nth_action(words: NDArray[np.int64], n: Any) -> int:
-    """The action that is marked in place n (from 0) of those marked; n must be less than their number."""
-    for w in range(words.size):
-        here = count_bits(words[w])
-        if n < here:
-            word = words[w]
-            for _ in range(n):
-                word &= word - 1
-            return w * 64 + lowest_bit(word)
-        n -= here
-    return -1
 
 
 @kernel

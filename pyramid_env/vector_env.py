@@ -294,6 +294,10 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             return unpack_masks(self.masks, len(self.moves))
         return self.masks.astype(np.bool_) if self.copy else self.masks.view(np.bool_)
 
+    def random_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """(B,) for each game one of its legal actions, all alike, drawn from ``rng``; 0 for a game that is over."""
+        return self._batch.random_actions(rng)
+
     def deal(self, index: int) -> Deal:
         """The deal that a game is played from."""
         if not self._started:

@@ -19,9 +19,9 @@ import pyramid_env as pe
 from pyramid_env import kernels
 from pyramid_env.batch import unpack_masks
 from pyramid_env.deal import random_numbers
+from pyramid_env.engine import nth_action
 from pyramid_env.errors import DeckError, PyramidError
 from pyramid_env.moves import move_table
-from pyramid_env.rollouts import nth_action
 
 WORD = 2**64
 
@@ -227,6 +227,17 @@ def test_random_play_wins_as_often_as_published() -> None:
 def test_the_nth_action_of_a_mask() -> None:
     words = np.array([0b1010, 0, 1 << 62 | 1], np.int64)
     assert [nth_action(words, n) for n in range(4)] == [1, 3, 128, 190]
+
+
+def test_random_actions_are_legal_and_all_alike() -> None:
+    envs = pe.PyramidVectorEnv(3, "giza", autoreset_mode="Disabled")
+    envs.reset(options={"deal": 3})
+    rng, legal = np.random.default_rng(1), np.flatnonzero(envs.action_masks()[0])
+    drawn = np.array([envs.random_actions(rng) for _ in range(2000)])
+    found, counts = np.unique(drawn, return_counts=True)
+    assert found.tolist() == legal.tolist()
+    assert len(legal) > 3
+    assert (abs(counts / counts.mean() - 1) < 0.2).all()
 
 
 # ---- long runs -------------------------------------------------------------------------------------------------------
