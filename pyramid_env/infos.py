@@ -33,6 +33,10 @@ class Infos:
         self.masks, self.unnumbered = masks, unnumbered
         self._final_masks: NDArray[Any] | None = None  # without copies: the environment's own
         self._final_index = np.zeros(0, np.intp)  # its rows that are not zeros
+        count = batch.actions.size
+        self._all = np.ones((_NUMBERS, count), np.bool_)
+        self._numbers, self._flags = _end_arrays(count)
+        self._over = np.zeros(0, np.intp)  # their columns that are not zeros
 
     def of_all(self, illegal: NDArray[np.bool_] | None, over: NDArray[np.intp]) -> dict[str, Any]:
         """The infos of all games.
@@ -41,14 +45,15 @@ class Infos:
             illegal: (B,) games whose action was illegal; None if there are none.
             over: the games that are over.
         """
-        count = self._batch.actions.size
-        has = np.ones((_NUMBERS, count), np.bool_)
+        count, copies = self._batch.actions.size, self._copy
+        masks, numbers, scores = self.masks, self._batch.numbers, self._batch.games.scores
+        has = self._all.copy() if copies else self._all
         infos = {
-            "action_mask": self.masks.copy() if self._copy else self.masks,
+            "action_mask": masks.copy() if copies else masks,
             "_action_mask": has[0],
-            "deal": self._batch.numbers.copy(),
+            "deal": numbers.copy() if copies else numbers,
             "_deal": has[1],
-            "score": self._batch.games.scores.copy(),
+            "score": scores.copy() if copies else scores,
             "_score": has[2],
         }
         self._add_rare(infos, np.arange(count) if self.unnumbered else over, over, illegal)
@@ -91,7 +96,6 @@ class Infos:
         illegal: NDArray[np.bool_] | None,
     ) -> None:
         """Add the infos that only some games have: of those in ``index``, and in ``over`` those that are over."""
-        count = self._batch.actions.size
         if self.unnumbered:
             named = self._spread(index, self._batch.numbers[index] == NO_NUMBER)
             if named.any():
@@ -99,11 +103,19 @@ class Infos:
         if illegal is not None and illegal.any():
             infos["illegal_action"], infos["_illegal_action"] = illegal.copy(), illegal.copy()
         if over.size:
-            numbers = np.zeros((_NUMBERS, count), np.int64)
-            flags = np.zeros((len(_FLAGS), count), np.bool_)
-            _spread_ends(self._batch.games.facts, over, numbers, flags)
+            numbers, flags = self._ends(over)
             infos.update(zip(_FLAGS, flags, strict=True))
             infos["cleared_in"], infos["par"], infos["msc"] = numbers
+
+    def _ends(self, over: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The end facts of some games, zeros for the others."""
+        if self._copy:
+            numbers, flags = _end_arrays(self._batch.actions.size)
+            before = self._over[:0]
+        else:
+            numbers, flags, before, self._over = self._numbers, self._flags, self._over, over
+        _spread_ends(self._batch.games.facts, before, over, numbers, flags)
+        return numbers, flags
 
     def _spread(self, index: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
         """(B,) the values of some games, zeros elsewhere."""
@@ -118,11 +130,24 @@ class Infos:
         return texts
 
 
+def _end_arrays(count: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    return np.zeros((_NUMBERS, count), np.int64), np.zeros((len(_FLAGS), count), np.bool_)
+
+
 @kernel
 def _spread_ends(
-    facts: NDArray[np.int32], over: NDArray[np.int64], out_numbers: NDArray[np.int64], out_flags: NDArray[np.bool_]
+    facts: NDArray[np.int32],
+    before: NDArray[np.int64],
+    over: NDArray[np.int64],
+    out_numbers: NDArray[np.int64],
+    out_flags: NDArray[np.bool_],
 ) -> None:
-    """Write the end facts of some games into rows of zeros."""
+    """Write the end facts of some games into rows that are zeros but for those of the games ``before``."""
+    for b in before:
+        for row in range(out_numbers.shape[0]):
+            out_numbers[row, b] = 0
+        for row in range(out_flags.shape[0]):
+            out_flags[row, b] = False
     for b in over:
         out_numbers[_CLEARED_ROW, b] = facts[b, CLEARED_IN]
         out_numbers[_PAR_ROW, b] = facts[b, PAR]

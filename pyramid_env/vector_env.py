@@ -83,8 +83,8 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             registered limit.
         deals: as in the single environment; the games that need a deal take theirs in rising order.
         copy: a bool. True (default): observations, masks and all else returned are new arrays. False, the fast way:
-            observations, ``infos["action_mask"]`` and ``action_masks()`` are the environment's own arrays and change
-            with the next step or reset; so is ``infos["final_info"]["action_mask"]``.
+            observations, ``action_masks()`` and the arrays of the infos are the environment's own and change with the
+            next step or reset.
         action_mask_format: ``"int8"`` (default): masks are (B, A) int8. ``"packed"``: one bit an action, (B, bytes)
             uint8, action a is bit a % 8 of byte a // 8, rows filled up to whole words of 8 bytes: 32 bytes a game
             instead of 254, and faster. ``masks`` and the infos have them so; :meth:`action_masks` is (B, A) bool as
@@ -440,9 +440,10 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     def _restart(self, ended: NDArray[np.bool_], illegal: NDArray[np.bool_] | None) -> dict[str, Any]:
         """SAME_STEP: keep what the ended games showed last, deal them anew, and return the infos of the step."""
         (index,) = ended.nonzero()
-        final_obs = np.full(self.num_envs, None, dtype=object)
+        final_obs = np.empty(self.num_envs, dtype=object)  # all None
         fields = self._layout.views(self.buffer[index])
-        for i, values in zip(index.tolist(), zip(*fields.values(), strict=True), strict=True):
+        games = zip(*map(list, fields.values()), strict=True)
+        for i, values in zip(index.tolist(), games, strict=True):
             final_obs[i] = dict(zip(fields, values, strict=True))
         final_info = self._infos.of_some(index, illegal)
         self._deal_random(index)
