@@ -24,7 +24,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from pyramid_env._numba import kernel
+from pyramid_env._numba import inlined_kernel, kernel
 from pyramid_env.bits import as_index, count_bits, lowest_bit
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import (
@@ -170,30 +170,47 @@ def encode_tops(
     out_row: NDArray[np.int8],
 ) -> None:
     """Write all fields that are a few numbers: the waste, the stock's count and top, pass, clear and cursor."""
-    places, piles = table.places, table.piles
-    for pile in range(piles):
-        top = top_card(stock, cursor, pile, piles)
-        out_row[as_index(at.waste + pile)] = ranks[as_index(places + top)] if top >= 0 else 0
-        if piles == 1:
-            out_row[as_index(at.waste_count)] = count_bits(stock & ((1 << cursor) - 1))
-        else:
-            count = 0
-            turned = stock & ((1 << cursor) - 1)
-            while turned:
-                count += lowest_bit(turned) % piles == pile
-                turned &= turned - 1
-            out_row[as_index(at.waste_count + pile)] = count
-        if at.waste_under >= 0:
-            under = top_card(stock, top, pile, piles) if top >= 0 else -1
-            out_row[as_index(at.waste_under + pile)] = ranks[as_index(places + under)] if under >= 0 else 0
+    if table.piles == 1:  # on its own, so that all that depends on the number of piles falls away
+        _encode_pile(table, at, ranks, stock, cursor, 0, 1, out_row)
+    else:
+        for pile in range(table.piles):
+            _encode_pile(table, at, ranks, stock, cursor, pile, table.piles, out_row)
     out_row[as_index(at.stock)] = count_bits(stock >> cursor)
     if at.stock_top >= 0:
-        out_row[as_index(at.stock_top)] = ranks[as_index(places + cursor)] if cursor < table.stock_size else 0
+        out_row[as_index(at.stock_top)] = ranks[as_index(table.places + cursor)] if cursor < table.stock_size else 0
     out_row[as_index(at.pass_number)] = pass_number
     if at.cleared >= 0:
         out_row[as_index(at.cleared)] = cleared
     if at.cursor >= 0:
         out_row[as_index(at.cursor)] = cursor
+
+
+@inlined_kernel
+def _encode_pile(
+    table: Table,
+    at: Offsets,
+    ranks: NDArray[np.int8],
+    stock: int,
+    cursor: int,
+    pile: int,
+    piles: int,
+    out_row: NDArray[np.int8],
+) -> None:
+    """Write the fields of one waste pile."""
+    places = table.places
+    top = top_card(stock, cursor, pile, piles)
+    out_row[as_index(at.waste + pile)] = ranks[as_index(places + top)] if top >= 0 else 0
+    turned = stock & ((1 << cursor) - 1)
+    count = count_bits(turned)
+    if piles > 1:
+        count = 0
+        while turned:
+            count += lowest_bit(turned) % piles == pile
+            turned &= turned - 1
+    out_row[as_index(at.waste_count + pile)] = count
+    if at.waste_under >= 0:
+        under = top_card(stock, top, pile, piles) if top >= 0 else -1
+        out_row[as_index(at.waste_under + pile)] = ranks[as_index(places + under)] if under >= 0 else 0
 
 
 @kernel

@@ -223,7 +223,7 @@ def _write_others(
     full: Table, ranks: NDArray[np.int8], stock: int, cursor: int, memory: NDArray[np.int64], words: NDArray[np.int64]
 ) -> None:
     """Write all removals other than pairs of places anew."""
-    places, piles, king = full.places, full.piles, full.ranks
+    places, king = full.places, full.ranks
     first = full.first_action
     exposed = memory[EXPOSED]
     at = first[_PLACE_WASTE] >> 6  # the word in which the pairs end
@@ -233,32 +233,54 @@ def _write_others(
     word = _with_places(words, at, word, first[_KING], exposed & memory[as_index(king)])
     turned = full.stock_top != 0 and cursor < full.stock_size
     turned_rank = np.int64(ranks[as_index(places + cursor)]) if turned else 0
-    for pile in range(piles):
-        top = top_card(stock, cursor, pile, piles)
-        if top < 0:
-            continue
-        rank = np.int64(ranks[as_index(places + top)])
-        partners = exposed & memory[as_index(king - rank)]  # none for a king
-        word = _with_places(words, at, word, first[_PLACE_WASTE] + pile * places, partners)
-        word = _with_places(words, at, word, first[_WASTE_KING] + pile, np.int64(rank == king))
-        if full.waste_two:
-            under = top_card(stock, top, pile, piles)
-            pairs = under >= 0 and rank + ranks[as_index(places + max(under, 0))] == king
-            word = _with_places(words, at, word, first[_WASTE_TWO] + pile, np.int64(pairs))
-        if full.stock_waste:
-            word = _with_places(
-                words, at, word, first[_STOCK_WASTE] + pile, np.int64(turned and rank + turned_rank == king)
-            )
-        if full.waste_tops:
-            for other in range(pile + 1, piles):
-                other_top = top_card(stock, cursor, other, piles)
-                if other_top >= 0 and rank + ranks[as_index(places + other_top)] == king:
-                    word = _with_places(words, at, word, full.tops_action[pile, other], 1)
+    if full.piles == 1:  # on its own, so that all that depends on the number of piles falls away
+        word = _with_pile(full, ranks, stock, cursor, 0, 1, memory, words, at, word, turned_rank)
+    else:
+        for pile in range(full.piles):
+            word = _with_pile(full, ranks, stock, cursor, pile, full.piles, memory, words, at, word, turned_rank)
     if turned:
         partners = exposed & memory[as_index(king - turned_rank)]
         word = _with_places(words, at, word, first[_PLACE_STOCK], partners)
         word = _with_places(words, at, word, first[_STOCK_KING], np.int64(turned_rank == king))
     words[as_index(at)] = word
+
+
+@inlined_kernel
+def _with_pile(
+    full: Table,
+    ranks: NDArray[np.int8],
+    stock: int,
+    cursor: int,
+    pile: int,
+    piles: int,
+    memory: NDArray[np.int64],
+    words: NDArray[np.int64],
+    at: int,
+    word: int,
+    turned_rank: Any,
+) -> int:
+    """Mark the removals with a pile's top card. ``turned_rank``: of the stock's top card if it is face up, else 0."""
+    places, king, first = full.places, full.ranks, full.first_action
+    top = top_card(stock, cursor, pile, piles)
+    if top < 0:
+        return word
+    rank = np.int64(ranks[as_index(places + top)])
+    partners = memory[EXPOSED] & memory[as_index(king - rank)]  # none for a king
+    word = _with_places(words, at, word, first[_PLACE_WASTE] + pile * places, partners)
+    word = _with_places(words, at, word, first[_WASTE_KING] + pile, np.int64(rank == king))
+    if full.waste_two:
+        under = top_card(stock, top, pile, piles)
+        pairs = under >= 0 and rank + ranks[as_index(places + max(under, 0))] == king
+        word = _with_places(words, at, word, first[_WASTE_TWO] + pile, np.int64(pairs))
+    if full.stock_waste:
+        pairs = turned_rank > 0 and rank + turned_rank == king
+        word = _with_places(words, at, word, first[_STOCK_WASTE] + pile, np.int64(pairs))
+    if full.waste_tops:
+        for other in range(pile + 1, piles):
+            other_top = top_card(stock, cursor, other, piles)
+            if other_top >= 0 and rank + ranks[as_index(places + other_top)] == king:
+                word = _with_places(words, at, word, full.tops_action[pile, other], 1)
+    return word
 
 
 # ---- facts and observation row ---------------------------------------------------------------------------------------
