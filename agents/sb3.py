@@ -14,7 +14,7 @@ How to train with it, outside of train.py::
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -172,8 +172,9 @@ class PyramidVecEnv(VecEnv):
         self._lengths += 1
         done = np.logical_or(terminated, truncated)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]  # each its own: wrappers write into them
-        for b in np.flatnonzero(done).tolist():
-            infos[b] = self._final_info(b, bool(truncated[b] and not terminated[b]), native)
+        if done.any():
+            for b, info in self._final_infos(np.flatnonzero(done), truncated & ~terminated, native):
+                infos[b] = info
         self._returns[done] = 0.0
         self._lengths[done] = 0
         return self._observations(), (rewards * self._scale).astype(np.float32), done, infos
@@ -183,24 +184,31 @@ class PyramidVecEnv(VecEnv):
         rows = self.envs.buffer.copy()
         return rows if self._flat else self._layout.views(rows)
 
-    def _final_info(self, b: int, cut_off: bool, native: dict[str, Any]) -> dict[str, Any]:
-        """The info of game b, which has just ended; ``native`` is what the environment said of the step."""
+    def _final_infos(
+        self, index: NDArray[np.intp], cut_off: NDArray[np.bool_], native: dict[str, Any]
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The infos of the games that have just ended, each with its game's index.
+
+        Args:
+            index: the games that ended, in order.
+            cut_off: (B,) which games were truncated and not over.
+            native: what the environment said of the step.
+        """
         last: dict[str, Any] = native["final_info"]
-        facts = {
-            name: last[name][b].item() for name in ("deal", "score", *END_FACTS) if name in last and last["_" + name][b]
-        }
-        fields: dict[str, NDArray[np.int8]] = native["final_obs"][b]
-        return {
-            **facts,
-            "terminal_observation": self._layout.flat(fields) if self._flat else fields,
-            "TimeLimit.truncated": cut_off,
-            "is_success": bool(facts.get("won", False)),
-            "episode": {
-                "r": round(float(self._returns[b]), 6),
-                "l": int(self._lengths[b]),
-                "t": round(time.perf_counter() - self._start, 6),
-            },
-        }
+        seconds = round(time.perf_counter() - self._start, 6)
+        names = ("deal", "score", *(name for name in END_FACTS if name in last))
+        columns = [last[name][index].tolist() for name in names]
+        over = last["_won"][index].tolist() if "won" in last else [False] * index.size
+        cut, returns, lengths = (part[index].tolist() for part in (cut_off, self._returns, self._lengths))
+        for k, b in enumerate(index.tolist()):
+            told = names if over[k] else names[:2]
+            facts = {name: column[k] for name, column in zip(told, columns, strict=False)}
+            fields: dict[str, NDArray[np.int8]] = native["final_obs"][b]
+            facts["terminal_observation"] = self._layout.flat(fields) if self._flat else fields
+            facts["TimeLimit.truncated"] = cut[k]
+            facts["is_success"] = facts.get("won", False)
+            facts["episode"] = {"r": round(returns[k], 6), "l": lengths[k], "t": seconds}
+            yield b, facts
 
     def close(self) -> None:
         """Release the environment."""
@@ -211,7 +219,7 @@ class PyramidVecEnv(VecEnv):
         value = None if attr_name == "render_mode" else getattr(self, attr_name, None)
         if value is None and attr_name != "render_mode":
             value = getattr(self.envs, attr_name)
-        return [value for _ in self._get_indices(indices)]
+        return [value] * len(tuple(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Set an attribute of the environment, for all games only."""

@@ -12,12 +12,16 @@ from typing import Any, Final, TypeVar, cast
 
 import numba
 
+from pyramid_env._compiling import announce
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 _NJIT: Final[Any] = numba.njit  # its type hints leave out _nrt
 _PACKAGE: Final = Path(__file__).resolve().parent
 _IMPORTS: Final = re.compile(rb"^from pyramid_env([\w.]*) import (.*)$", re.MULTILINE)
 """Imports at the top level of a file: what a kernel of that file can call or read a constant from."""
+
+announce()
 
 
 @lru_cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, Protocol
 
 import numpy as np
@@ -155,9 +156,12 @@ def deal_numbers(numbers: ArrayLike, rules: Rules) -> NDArray[np.int8]:
     return out
 
 
+@lru_cache
 def sorted_ids(rules: Rules) -> NDArray[np.int8]:
-    """(cards,) card ids of the sorted deck: where every shuffle starts."""
-    return np.array([card.id for card in deck(rules)], np.int8)
+    """(cards,) card ids of the sorted deck, where every shuffle starts; one read-only array for all callers."""
+    ids = np.array([card.id for card in deck(rules)], np.int8)
+    ids.setflags(write=False)
+    return ids
 
 
 def _division_tables() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

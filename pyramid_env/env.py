@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import gymnasium as gym
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from pyramid_env.cards import RANKS_A_SUIT
 from pyramid_env.deal import Deal, DealSource, check_number, deal_numbers, random_numbers
 from pyramid_env.errors import IllegalMoveError, PyramidError
-from pyramid_env.kernels import CLEARED_IN, FACT_COLUMNS, MSC, OVER, PAR, SCORE, STATE_COLUMNS, WON, start_state
+from pyramid_env.kernels import CLEARED_IN, MSC, OVER, PAR, SCORE, WON, start_state
 from pyramid_env.moves import MoveTable, move_table
 from pyramid_env.observation import layout
 from pyramid_env.positions import read_deal
-from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, reward_scheme, rewards_of
+from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, column_of, reward_scheme, rewards_of
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
-from pyramid_env.stepping import observe_games, packed, play_games
+from pyramid_env.single_step import GameArrays, field_views, observer, play_game
 
 if TYPE_CHECKING:
     from pyramid_env.game import Game
@@ -90,7 +90,8 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
 
     ``observation`` chooses the level: ``"table"`` what lies open now; ``"memory"`` (default) also all that a player who
     forgets nothing knows; ``"clairvoyant"`` everything, for comparison only. A level has the fields of those before it.
-    With rules that hide nothing (``giza``) ``table`` has the memory fields too.
+    With rules that hide nothing (``giza``) ``table`` has the memory fields too. The fields and the mask of a step are
+    views on one array of that step, which nothing writes to later.
 
     ## Rewards
     ``reward``: ``"par"`` (default) +1 for each card that leaves and +50/+35/+20 for the clear in pass 1/2/3, so that
@@ -157,15 +158,11 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         self.render_mode = check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         self._raises = check_choice("illegal_action", illegal_action, ILLEGAL_ACTION) == "raise"
         self._reward = reward_scheme(reward, self.rules)
+        self._counted = column_of(self._reward)
         actions, fields = len(move_table(self.rules)), layout(self.rules, self.level)
         self.action_space = spaces.Discrete(actions)
         self.observation_space = fields.space()
-        self._ranks = np.zeros((1, self.rules.cards), np.int8)
-        self._states = np.zeros((1, STATE_COLUMNS), np.int64)
-        self._masks = np.zeros((1, actions), np.int8)
-        self._facts = np.zeros((1, FACT_COLUMNS), np.int32)
-        self._rows = np.zeros((1, fields.size), np.int8)
-        self._action = np.zeros(1, np.int64)
+        self._arrays = GameArrays(self.rules, self.level)
         self._number = NO_NUMBER
         self._deal: Deal | None = None  # made from the number when asked for
         self._playing = False
@@ -173,16 +170,25 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         self._link()
 
     def _link(self) -> None:
-        """Take up the tables that all environments of these rules share; a copy of the environment shares them too."""
+        """Take up the tables that all environments of these rules share, and the views on the own arrays."""
         self.moves: MoveTable = move_table(self.rules)
-        self._layout = layout(self.rules, self.level)
-        tables, first, no = packed(self.rules, self.level), np.zeros(1, np.int64), np.zeros(1, np.bool_)
-        position, masks, facts, rows = (self._ranks, self._states), self._masks, self._facts, self._rows
-        self._observe = partial(observe_games, *tables, *position, first, masks, facts, rows)
-        self._play = partial(play_games, *tables, *position, self._action, no, masks, facts, rows, no.copy())
+        self._actions = len(self.moves)
+        own = self._arrays
+        self._states, self._ranks, self._masks, self._facts, self._rows = (
+            own.states,
+            own.ranks,
+            own.masks,
+            own.facts,
+            own.rows,
+        )
+        self._observe = observer(self.rules, self.level, own)
+        self._play = partial(play_game, own.flat, own.longs, own.bytes, own.facts, self._counted)
+        self._legal = slice(0, self._actions)
+        self._fields = field_views(layout(self.rules, self.level), self._actions)
 
     def __getstate__(self) -> dict[str, Any]:
-        linked = ("moves", "_layout", "_observe", "_play")
+        views = ("_states", "_ranks", "_masks", "_facts", "_rows")
+        linked = ("moves", "_actions", "_observe", "_play", "_legal", "_fields", *views)
         return {name: value for name, value in self.__dict__.items() if name not in linked}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -215,24 +221,28 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
                     break
             else:
                 raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {self.rules}")
-        return self._observation(), self._info(illegal=False)
+        return self._handed_out(int(self._facts[0, SCORE]), bool(self._facts[0, OVER]), illegal=False)
 
     def step(
         self, action: int | np.integer[Any] | NDArray[np.integer[Any]]
     ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Play one action; the second flag, truncated, is always False here (a TimeLimit wrapper sets it)."""
-        chosen = check_action(action, len(self.moves))
+        chosen = check_action(action, self._actions)
         if not self._playing:
             raise PyramidError(f"step: expected a running game, {self._why_not_playing()}; call reset() first")
-        if self._raises and not self._masks[0, chosen]:
-            raise IllegalMoveError(illegal_text(self.moves, chosen, self._masks[0], self._name()))
-        before = self._facts.copy()
-        self._action[0] = chosen
-        illegal = self._play() > 0
-        reward = ILLEGAL_REWARD if illegal else float(rewards_of(self._reward, before, self._facts.copy())[0])
-        over = bool(self._facts[0, OVER])
+        before = None if self._counted >= 0 else self._facts.copy()
+        illegal, over, score, gained = self._play(chosen)
+        if illegal:
+            if self._raises:
+                raise IllegalMoveError(illegal_text(self.moves, chosen, self._masks[0], self._name()))
+            reward = ILLEGAL_REWARD
+        elif before is None:
+            reward = float(gained)
+        else:
+            reward = float(rewards_of(self._reward, before, self._facts.copy())[0])
         self._playing = not over
-        return self._observation(), reward, over, False, self._info(illegal)
+        observation, info = self._handed_out(score, over, illegal)
+        return observation, reward, over, False, info
 
     def render(self) -> Any:
         """The position as text (``ansi``) or as an (H, W, 3) uint8 picture (``rgb_array``)."""
@@ -277,20 +287,19 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         self._playing = not self._facts[0, OVER]
         self._started = True
 
-    def _observation(self) -> Observation:
-        return self._layout.views(self._rows[0].copy())
-
-    def _info(self, illegal: bool) -> dict[str, Any]:
-        facts = self._facts[0].tolist()
-        info = {"action_mask": self._masks[0].copy(), "deal": self._number, "score": facts[SCORE]}
+    def _handed_out(self, score: int, over: bool, illegal: bool) -> tuple[Observation, dict[str, Any]]:
+        """Observation and info of the present position: views on one new array, which no later step touches."""
+        shown = self._arrays.shown.copy()
+        info = {"action_mask": shown[self._legal], "deal": self._number, "score": score}
         if self._number == NO_NUMBER:
             info["cards"] = str(self.deal)
         if illegal:
             info["illegal_action"] = True
-        if facts[OVER]:
+        if over:
+            facts = self._facts[0].tolist()
             for key, column in END_FACTS.items():
                 info[key] = bool(facts[column]) if key in END_FLAGS else facts[column]
-        return info
+        return self._fields(shown), info
 
     def _name(self) -> str:
         return f"deal {self.deal.name}"
@@ -310,7 +319,15 @@ class Start(NamedTuple):
 
 def numbered_start(number: int, rules: Rules) -> Start:
     """The start of a numbered deal."""
-    return Start(number, None, ranks_of(deal_numbers([number], rules)[0]), start_state(rules))
+    return Start(number, None, ranks_of(deal_numbers([number], rules)[0]), _first_state(rules))
+
+
+@lru_cache
+def _first_state(rules: Rules) -> NDArray[np.int64]:
+    """(5,) position row before the first move; one read-only array for all callers."""
+    state = start_state(rules)
+    state.setflags(write=False)
+    return state
 
 
 def deal_start(deal: object, rules: Rules) -> Start:
@@ -326,7 +343,7 @@ def deal_start(deal: object, rules: Rules) -> Start:
 
 def _checked_start(deal: Deal, rules: Rules) -> Start:
     """The start of a deal that is known to be right."""
-    return Start(NO_NUMBER if deal.deal_number is None else deal.deal_number, deal, deal.ranks, start_state(rules))
+    return Start(NO_NUMBER if deal.deal_number is None else deal.deal_number, deal, deal.ranks, _first_state(rules))
 
 
 def game_start(game: Any, rules: Rules) -> Start:
@@ -408,14 +425,17 @@ def ranks_of(ids: NDArray[np.int8]) -> NDArray[np.int8]:
 
 def check_action(action: object, actions: int) -> int:
     """An action as int; IllegalMoveError if it is no integer of 0..A-1 (a float, a bool and a list are none)."""
+    if type(action) is int and 0 <= action < actions:
+        return action
     if isinstance(action, np.ndarray) and action.ndim == 0:
         action = action[()]
     if isinstance(action, bool) or not isinstance(action, (int, np.integer)):
         got = f"{type(action).__name__} {action!r}"
         raise IllegalMoveError(f"action: expected an integer from 0 to {actions - 1}, got {got}")
-    if not 0 <= action < actions:
-        raise IllegalMoveError(f"action: expected an integer from 0 to {actions - 1}, got {action}")
-    return int(action)
+    chosen = int(action)
+    if not 0 <= chosen < actions:
+        raise IllegalMoveError(f"action: expected an integer from 0 to {actions - 1}, got {chosen}")
+    return chosen
 
 
 def illegal_text(moves: MoveTable, action: int, mask: NDArray[np.int8], where: str) -> str:

@@ -526,7 +526,7 @@ def test_shipped_bounds_are_those_of_the_split(shipped):
     assert shipped.rules.preset in SHIPPED
     assert shipped.solver_version <= SOLVER_VERSION
     assert (DATA / file_name(shipped.rules.preset, shipped.split)).stat().st_size < 300_000
-    assert shipped.proven("win").mean() > 0.99
+    assert shipped.proven("win").mean() > (0.98 if shipped.rules.decks > 1 else 0.999_999)
 
 
 def test_a_sample_of_shipped_bounds_is_solved_again(shipped):

@@ -13,7 +13,7 @@ import pytest
 import pyramid_env as pe
 from pyramid_env.errors import DeckError, IllegalMoveError, PyramidError
 from pyramid_env.kernels import CARDS_LEFT, FACT_COLUMNS
-from pyramid_env.reward import Shaped
+from pyramid_env.reward import SCHEMES, Shaped
 
 ID = "pyramid_env/Pyramid-v0"
 RANKS = "94J856JJ9QQ457QT4K2T839TAA6A837A78Q34T56K2K97K3J6522"
@@ -263,6 +263,15 @@ def test_a_callable_rewards() -> None:
     env.reset(seed=1)
     with pytest.raises(PyramidError, match=r"reward: expected an array of shape \(1,\), got \(\)"):
         env.step(len(env.moves) - 1)
+
+
+@pytest.mark.parametrize("name", ["par", "msc", "win"])
+def test_rewards_counted_by_the_kernel_are_those_of_the_scheme(name) -> None:
+    scheme = SCHEMES[name](pe.rules("till_dawn"))
+    for seed in range(5):
+        counted = play(pe.PyramidEnv("till_dawn", reward=name), np.random.default_rng(seed), seed=seed)
+        called = pe.PyramidEnv("till_dawn", reward=lambda before, after: scheme(before, after))
+        assert same(counted, play(called, np.random.default_rng(seed), seed=seed))
 
 
 def test_pictures_use_no_randomness_and_change_nothing() -> None:

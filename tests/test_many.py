@@ -621,9 +621,10 @@ class Run:
         return bool(self.blocks("begin"))
 
     def end(self, number: int) -> str:
-        """Send a signal and wait for the end; what the process wrote to stderr."""
+        """Send a signal and wait for the end; what the process wrote to stderr, a word about compiling left out."""
         self.process.send_signal(number)
-        return self.process.communicate(timeout=20)[1]
+        lines = self.process.communicate(timeout=20)[1].splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith("pyramid_env: compiling "))
 
     def blocks(self, word: str) -> list[list[int]]:
         """The deals of each block that was begun, or ended."""

@@ -216,6 +216,23 @@ def test_positions_in_the_middle_of_a_game_equal_the_exhaustive_search() -> None
             checked += 1
 
 
+def test_positions_whose_steps_are_bounded_by_tables_equal_the_exhaustive_search() -> None:
+    """One card a draw, limited passes, the clear wins: kings on the stock's top leave in passing, turns are counted."""
+    rng = np.random.default_rng(5)
+    checked = 0
+    while checked < 60:
+        rules = random_rules(rng)
+        if rules.draw_count > 1:
+            continue
+        rules = rules.replace(goal="pyramid", passes=int(rng.integers(1, 4)))
+        ranks = pe.Deal.random(rng, rules).ranks
+        state = random_play(rules, ranks, rng, 8)
+        expected = survey_from(ranks, rules, state, 30_000)
+        if expected is not None:
+            check(rules, ranks, state, expected)
+            checked += 1
+
+
 @pytest.mark.parametrize("name", ["one_pass", "microsoft:passes=1", "solitaire13_three_piles", "pyramid"])
 def test_whole_decks_equal_the_exhaustive_search(name: str) -> None:
     check_whole_decks(name, "win", 6, 1_000_000)

@@ -327,7 +327,7 @@ def test_ctrl_c_while_workers_start_shows_no_traceback(tmp_path, pytestconfig):
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "while searching for bounds; go on with: python train.py --resume" in out
-    assert err == ""
+    assert [line for line in err.splitlines() if not line.startswith("pyramid_env: compiling ")] == []
 
 
 def test_the_script_does_without_torch_until_it_trains(pytestconfig):

@@ -40,6 +40,11 @@ MOST_CHILDREN: Final = 8192
 MOST_REMOVALS: Final = 1024
 """Room for the removals of one position: even with a pile for each stock card of two decks they are fewer than 400."""
 
+_NOW: Final = 0
+_STOCK_TOP: Final = 1
+_WASTE_TOP: Final = 2
+"""When stock cards leave: without a draw, or when next the last of them is the stock's top, or the waste's."""
+
 _PLACE_PAIR: Final = int(Kind.PLACE_PAIR)
 _PLACE_KING: Final = int(Kind.PLACE_KING)
 _SATURATED: Final = LAST_COUNTED_PASS
@@ -172,54 +177,59 @@ def expand_single(
     problem: Problem, instance: Instance, shape: int, stock: int, cursor: int, pass_number: int, out: Children
 ) -> int:
     """As expand_walk, for one card a draw onto one pile."""
-    table, shapes, ranks = problem.table, problem.shapes, instance.ranks
-    king = table.ranks
+    table = problem.table
     if table.end_on_exhausted and pass_number == table.passes and cursor >= table.stock_size:
         return 0
+    # First which cards may leave, then, in the same rows, the position after each.
+    listed = _list_leaving(problem, instance, shape, stock, cursor, pass_number, out)
+    count = 0
+    for c in range(listed):
+        smaller, how = out[c, SHAPE], out[c, COST]
+        first, second = out[c, FIRST], out[c, SECOND]
+        if how == _NOW:
+            count = _leave_now(problem, instance, smaller, stock, cursor, pass_number, first, second, out, count)
+        else:
+            top = how == _STOCK_TOP
+            count = _leave(problem, instance, smaller, stock, cursor, pass_number, first, second, top, out, count)
+    return count
+
+
+@inlined_kernel
+def _list_leaving(
+    problem: Problem, instance: Instance, shape: int, stock: int, cursor: int, pass_number: int, out: Children
+) -> int:
+    """List the cards that may leave next: the shape without those of the pyramid, those of the stock, and when."""
+    table, shapes, ranks = problem.table, problem.shapes, instance.ranks
+    king = table.ranks
     count = 0
     for way in range(shapes.first_pair[shape], shapes.first_pair[shape + 1]):
         if ranks[shapes.pair_low[way]] + ranks[shapes.pair_high[way]] == king:
-            count = _put(out, count, 0 + shapes.pair_next[way], stock, cursor, pass_number, 1, -1, -1)
+            count = _list(out, count, 0 + shapes.pair_next[way], -1, -1, _NOW)
     if table.overlap:
         for way in range(shapes.first_overlap[shape], shapes.first_overlap[shape + 1]):
             if ranks[shapes.overlap_place[way]] + ranks[shapes.overlap_cover[way]] == king:
-                count = _put(out, count, 0 + shapes.overlap_next[way], stock, cursor, pass_number, 1, -1, -1)
+                count = _list(out, count, 0 + shapes.overlap_next[way], -1, -1, _NOW)
     top = top_below(stock, cursor)
     later = later_pass(problem, instance, pass_number)
+    turned = _STOCK_TOP if table.stock_top else _WASTE_TOP
     for way in range(shapes.first_single[shape], shapes.first_single[shape + 1]):
         rank = ranks[shapes.single_place[way]]
         smaller = 0 + shapes.single_next[way]
         if rank == king:  # only an apex that need not leave at once
-            count = _put(out, count, smaller, stock, cursor, pass_number, 1, -1, -1)
+            count = _list(out, count, smaller, -1, -1, _NOW)
             continue
         partners = stock & instance.of_rank[king - rank]
         while partners:
             k = lowest_bit(partners)
             partners &= partners - 1
-            if k != top and has_twin(problem, instance, stock, top, cursor, k, highest_bit(stock & below(k))):
-                continue
-            if k == top or k >= cursor or later:
-                count = _take(problem, instance, smaller, stock, cursor, pass_number, top, k, out, count)
-    count = _kings(problem, instance, shape, stock, cursor, pass_number, top, out, count)
-    if problem.stock_pairs:
-        count = _stock_pairs(problem, instance, shape, stock, cursor, pass_number, out, count)
-    return count
-
-
-@inlined_kernel
-def _kings(
-    problem: Problem,
-    instance: Instance,
-    shape: int,
-    stock: int,
-    cursor: int,
-    pass_number: int,
-    top: int,
-    out: Children,
-    count: int,
-) -> int:
-    """Kings outside the pyramid. Free ones leave in passing, so the only choice is to walk on to the next one."""
-    kings = stock & instance.of_rank[problem.table.ranks]
+            if k == top:
+                count = _list(out, count, smaller, k, -1, _NOW)
+            elif (k >= cursor or later) and not has_twin(
+                problem, instance, stock, top, cursor, k, highest_bit(stock & below(k))
+            ):
+                count = _list(out, count, smaller, k, -1, turned)
+    # Free kings outside the pyramid leave in passing: the only choice is to walk on to the next one.
+    kings = stock & instance.of_rank[king]
     if problem.question == STEPS:
         kings &= ~instance.facts[FREE_KINGS]
     elif kings and instance.facts[FREE_KINGS]:
@@ -228,76 +238,54 @@ def _kings(
     while kings:
         k = lowest_bit(kings)
         kings &= kings - 1
-        count = _take(problem, instance, shape, stock, cursor, pass_number, top, k, out, count)
+        count = _list(out, count, shape, k, -1, _NOW if k == top else turned)
+    if problem.stock_pairs:
+        behind = stock & below(cursor)
+        count = _list_pairs(problem, instance, shape, stock, cursor, stock & ~behind, top, out, count)
+        under = top_below(stock, top) if top >= 0 else -1
+        if table.waste_two and under >= 0 and ranks[table.places + under] + ranks[table.places + top] == king:
+            count = _list(out, count, shape, top, under, _NOW)
+        count = _list_pairs(problem, instance, shape, stock, cursor, behind, -1, out, count)
     return count
 
 
 @inlined_kernel
-def _stock_pairs(
+def _list(out: Children, count: int, shape: int, first: int, second: int, how: int) -> int:
+    out[count, SHAPE] = shape
+    out[count, COST] = how
+    out[count, FIRST] = first
+    out[count, SECOND] = second
+    return count + 1
+
+
+@inlined_kernel
+def _list_pairs(
     problem: Problem,
     instance: Instance,
     shape: int,
     stock: int,
     cursor: int,
-    pass_number: int,
+    coming: int,
+    under: int,
     out: Children,
     count: int,
 ) -> int:
-    """Two cards from outside the pyramid: neighbours among the cards left, the kings between them gone by then."""
-    table, free = problem.table, instance.facts[FREE_KINGS]
-    places, king = table.places, table.ranks
-    ranks = instance.ranks
-    behind = stock & below(cursor)
+    """List two cards from outside the pyramid, one of ``coming`` and the one under it, the first of all on ``under``:
+    neighbours among the cards left, the kings between them gone by then."""
+    table, ranks = problem.table, instance.ranks
     top = top_below(stock, cursor)
-    under = top
+    turned = _STOCK_TOP if table.stock_waste else _WASTE_TOP
     before = -1
-    left = stock & ~behind & ~free
-    while left:  # still to come in this pass
+    left = coming & ~instance.facts[FREE_KINGS]
+    while left:
         k = lowest_bit(left)
         left &= left - 1
-        pairs = under >= 0 and ranks[places + under] + ranks[places + k] == king
+        pairs = under >= 0 and ranks[table.places + under] + ranks[table.places + k] == table.ranks
         if pairs and not has_twin(problem, instance, stock, top, cursor, k, before):
-            count = _leave(
-                problem, instance, shape, stock, cursor, pass_number, k, under, table.stock_waste, out, count
-            )
-        before = under
-        under = k
-    if table.waste_two and top >= 0:  # now
-        under = top_below(stock, top)
-        if under >= 0 and ranks[places + under] + ranks[places + top] == king:
-            count = _leave_now(problem, instance, shape, stock, cursor, pass_number, top, under, out, count)
-    under = before = -1
-    left = behind & ~free
-    while left:  # in the next pass
-        k = lowest_bit(left)
-        left &= left - 1
-        pairs = under >= 0 and ranks[places + under] + ranks[places + k] == king
-        if pairs and not has_twin(problem, instance, stock, top, cursor, k, before):
-            count = _leave(
-                problem, instance, shape, stock, cursor, pass_number, k, under, table.stock_waste, out, count
-            )
+            count = _list(out, count, shape, k, under, turned)
         before = under
         under = k
     return count
-
-
-@inlined_kernel
-def _take(
-    problem: Problem,
-    instance: Instance,
-    shape: int,
-    stock: int,
-    cursor: int,
-    pass_number: int,
-    top: int,
-    k: int,
-    out: Children,
-    count: int,
-) -> int:
-    """Stock card k leaves, alone or with a pyramid card that is already taken out of ``shape``."""
-    if k == top:
-        return _leave_now(problem, instance, shape, stock, cursor, pass_number, k, -1, out, count)
-    return _leave(problem, instance, shape, stock, cursor, pass_number, k, -1, problem.table.stock_top, out, count)
 
 
 @inlined_kernel
@@ -313,14 +301,15 @@ def _leave_now(
     out: Children,
     count: int,
 ) -> int:
-    """The uppermost waste card or cards leave."""
-    stock &= ~(1 << first)
-    if second >= 0:
-        stock &= ~(1 << second)
+    """Cards of the pyramid alone leave, or with the uppermost waste card or cards, which may also leave alone."""
+    cards = (1 << first if first >= 0 else 0) | (1 << second if second >= 0 else 0)
     free = instance.facts[FREE_KINGS]
-    if free and (problem.shapes.cards[shape] > 0 or problem.table.goal_all):  # a clear may have ended the game
-        stock = close_waste(free, stock, cursor)
-    return _put(out, count, shape, stock, cursor, pass_number, 1, first, second)
+    kept = stock & ~cards
+    if (
+        cards and free and (problem.shapes.cards[shape] > 0 or problem.table.goal_all)
+    ):  # a clear may have ended the game
+        kept = close_waste(free, kept, cursor)
+    return _put(out, count, shape, kept, cursor, pass_number, 1, first, second)
 
 
 @inlined_kernel
@@ -333,7 +322,7 @@ def _leave(
     pass_number: int,
     k: int,
     second: int,
-    from_stock: int,
+    from_stock: bool,
     out: Children,
     count: int,
 ) -> int:

@@ -25,20 +25,18 @@ from pyramid_env._numba import inlined_kernel, kernel
 from pyramid_env.bits import count_bits, lowest_bit
 from pyramid_env.kernels import Table
 from pyramid_env.solver.bounds import FAR, NO_WAY, fewest_inner_pairs, stuck_waste
-from pyramid_env.solver.lateness import ranks_at
+from pyramid_env.solver.lateness import find_burdens, surplus_of
 from pyramid_env.solver.packed import (
     FIELD,
     NUMBER,
     count_of,
     covers_vector,
     excess,
-    mirrored,
-    one_of,
     total,
 )
 from pyramid_env.solver.positions import below
 from pyramid_env.solver.problem import EARLIEST, FIRST_PASS, PASS_LIMIT, ROOT_SHAPE, ROOT_STOCK, Instance, Problem
-from pyramid_env.solver.relaxation import can_meet, partners
+from pyramid_env.solver.relaxation import can_meet
 
 NEVER: Final = 1 << 12
 """In the tables: there is no way. More steps than any line has."""
@@ -184,7 +182,7 @@ def _served(problem: Problem, instance: Instance, demand: int, loose: int, ahead
 def find_fewest(problem: Problem, instance: Instance, first_pass: int) -> None:
     """Fill in the tables for the root's shape and those within it, and a root in pass ``first_pass``."""
     instance.facts[FIRST_PASS] = first_pass
-    _find_burdens(problem, instance)
+    find_burdens(problem, instance)
     _fill(problem, instance, instance.ahead, 1, 1, 0)
     _fill(problem, instance, instance.extra, 1, 0, 0)
     _fill(problem, instance, instance.ends, 0, 0, 1)
@@ -225,7 +223,7 @@ def _fill(
         for t in range(first, last + 1):
             fewest[s, t] = NEVER
         gone = excess(counts[root], counts[s])
-        surplus = excess(gone, mirrored(gone, king))  # those that stock cards must have taken away
+        surplus = surplus_of(gone, king)
         if not covers_vector(instance.turned[size], surplus) or not can_meet(problem, instance, s, root_stock):
             continue
         soonest = 0  # cursor of the first pass
@@ -267,27 +265,3 @@ def _fill(
         for c in range(size, -1, -1):
             best = min(best + step * ((root_stock >> c) & 1), fewest[s, first + c], NEVER)
             fewest[s, first + c] = best if c >= soonest else NEVER
-
-
-@kernel
-def _find_burdens(problem: Problem, instance: Instance) -> None:
-    """Fill in ``turned`` and ``burdens``.
-
-    ``turned``: for each cursor of the first pass, packed, the partners that may have served by then.
-    ``burdens``: for stock card k and cursor c > k the cards between them, packed by the ranks that must have gone from
-    the pyramid before these can have left. Kings leave alone. Where the rules let cards leave in pairs outside the
-    pyramid, two of the cards between may have.
-    """
-    table, burdens = problem.table, instance.burdens
-    root_stock, king, size = instance.facts[ROOT_STOCK], table.ranks, table.stock_size
-    for c in range(size + 1):
-        instance.turned[c] = partners(instance, root_stock & below(c))
-    for k in range(size):
-        between = mates = 0
-        for c in range(k + 1, size + 1):
-            burdens[k, c] = excess(mates, between) if problem.stock_pairs else mates
-            if c < size and (root_stock >> c) & 1:
-                rank = ranks_at(instance, table.places + c)
-                if rank != king:
-                    between += one_of(rank)
-                    mates += one_of(king - rank)

@@ -14,10 +14,11 @@ from __future__ import annotations
 from typing import Final
 
 from pyramid_env._numba import kernel
-from pyramid_env.bits import highest_bit, lowest_bit
+from pyramid_env.bits import highest_bit
 from pyramid_env.rules import LAST_COUNTED_PASS
-from pyramid_env.solver.packed import count_of, excess, one_of
+from pyramid_env.solver.packed import covers_vector, excess, mirrored, one_of
 from pyramid_env.solver.problem import LATE_FROM, PASS_LIMIT, ROOT_SHAPE, ROOT_STOCK, Instance, Problem
+from pyramid_env.solver.relaxation import partners
 
 PASS_SHIFT: Final = 6
 _CURSORS: Final = (1 << PASS_SHIFT) - 1
@@ -38,6 +39,7 @@ def find_latest(problem: Problem, instance: Instance, first_pass: int) -> None:
     facts = instance.facts
     if facts[PASS_LIMIT] > LAST_COUNTED_PASS or problem.table.piles > 1:
         return
+    find_burdens(problem, instance)
     for last_pass in range(first_pass, facts[PASS_LIMIT] + 1):
         _find_latest(problem, instance, last_pass)
     facts[LATE_FROM] = first_pass
@@ -50,6 +52,7 @@ def _find_latest(problem: Problem, instance: Instance, last_pass: int) -> None:
     late = instance.late[last_pass - 1]
     root = instance.facts[ROOT_SHAPE]
     root_mask = shapes.masks[root]
+    all_turned = instance.turned[problem.table.stock_size]
     for s in range(shapes.masks.size - 1, root - 1, -1):
         if shapes.masks[s] & ~root_mask:
             continue
@@ -60,6 +63,10 @@ def _find_latest(problem: Problem, instance: Instance, last_pass: int) -> None:
             late[s] = late[closed[s]]
             continue
         latest = 0
+        gone = excess(counts[root], counts[s])
+        if not covers_vector(all_turned, surplus_of(gone, king)):
+            late[s] = latest  # it can't be reached
+            continue
         for way in range(shapes.first_pair[s], shapes.first_pair[s + 1]):
             if ranks[shapes.pair_low[way]] + ranks[shapes.pair_high[way]] == king:
                 latest = max(latest, late[shapes.pair_next[way]])
@@ -67,22 +74,21 @@ def _find_latest(problem: Problem, instance: Instance, last_pass: int) -> None:
             for way in range(shapes.first_overlap[s], shapes.first_overlap[s + 1]):
                 if ranks[shapes.overlap_place[way]] + ranks[shapes.overlap_cover[way]] == king:
                     latest = max(latest, late[shapes.overlap_next[way]])
-        gone = excess(counts[root], counts[s])
         for way in range(shapes.first_single[s], shapes.first_single[s + 1]):
             after = late[shapes.single_next[way]]
             if after > latest:
-                partners = instance.facts[ROOT_STOCK] & instance.of_rank[king - ranks[shapes.single_place[way]]]
-                latest = _latest_use(problem, instance, partners, gone, after, latest)
+                mates = instance.facts[ROOT_STOCK] & instance.of_rank[king - ranks[shapes.single_place[way]]]
+                latest = _latest_use(problem, instance, mates, gone, after, latest)
         late[s] = latest
 
 
 @kernel
-def _latest_use(problem: Problem, instance: Instance, partners: int, gone: int, after: int, latest: int) -> int:
-    """The latest time, if beyond ``latest``, at which one of the stock cards ``partners`` can be used so that the time
+def _latest_use(problem: Problem, instance: Instance, mates: int, gone: int, after: int, latest: int) -> int:
+    """The latest time, if beyond ``latest``, at which one of the stock cards ``mates`` can be used so that the time
     is no later than ``after``, once the ranks ``gone`` have left the pyramid."""
-    while partners:
-        k = highest_bit(partners)
-        partners ^= 1 << k
+    while mates:
+        k = highest_bit(mates)
+        mates ^= 1 << k
         pass_number = after >> PASS_SHIFT
         if time_of(k + 1, pass_number) > after:
             pass_number -= 1
@@ -91,41 +97,42 @@ def _latest_use(problem: Problem, instance: Instance, partners: int, gone: int, 
         most = min(after - time_of(0, pass_number), _CURSORS)  # the cursor must not be beyond
         if time_of(most, pass_number) <= latest:
             continue
-        # A cursor is possible if every card between k and it can have left; it stands at the first that is left.
-        table, places = problem.table, problem.table.places
-        king = table.ranks
-        ahead = (instance.facts[ROOT_STOCK] >> (k + 1)) << (k + 1)
-        left = 0  # packed number of cards passed, by rank
-        possible = k + 1
-        over = 0  # ranks of which too many have been passed
-        while True:
-            cursor = lowest_bit(ahead) if ahead else table.stock_size
-            if over == 0:
-                possible = min(cursor, most)
-            if ahead == 0 or cursor >= most:
+        # A cursor is possible if every card between k and it can have left.
+        for c in range(min(most, problem.table.stock_size), k, -1):
+            time = time_of(c, pass_number)
+            if time <= latest:
                 break
-            ahead &= ahead - 1
-            rank = ranks_at(instance, places + cursor)
-            if rank != king:
-                left += one_of(rank)
-                supply = count_of(gone, king - rank)
-                if problem.stock_pairs:
-                    supply += count_of(left, king - rank)
-                    over &= ~(1 << (king - rank))
-                    if count_of(left, king - rank) > count_of(gone, rank) + count_of(left, rank):
-                        over |= 1 << (king - rank)
-                if count_of(left, rank) > supply:
-                    over |= 1 << rank
-                    if not problem.stock_pairs:
-                        break
-                else:
-                    over &= ~(1 << rank)
-        latest = max(latest, time_of(possible, pass_number))
+            if covers_vector(gone, instance.burdens[k, c]):
+                latest = time
+                break
     return latest
 
 
 @kernel
-def ranks_at(instance: Instance, card: int) -> int:
-    """The rank of a card as a wide integer."""
-    rank: int = 0 + instance.ranks[card]
-    return rank
+def find_burdens(problem: Problem, instance: Instance) -> None:
+    """Fill in ``turned`` and ``burdens``.
+
+    ``turned``: for each cursor of the first pass, packed, the partners that may have served by then.
+    ``burdens``: for stock card k and cursor c > k the cards between them, packed by the ranks that must have gone from
+    the pyramid before these can have left. Kings leave alone. Where the rules let cards leave in pairs outside the
+    pyramid, two of the cards between may have.
+    """
+    table, burdens = problem.table, instance.burdens
+    root_stock, king, size = instance.facts[ROOT_STOCK], table.ranks, table.stock_size
+    for c in range(size + 1):
+        instance.turned[c] = partners(instance, root_stock & ((1 << c) - 1))
+    for k in range(size):
+        between = mates = 0
+        for c in range(k + 1, size + 1):
+            burdens[k, c] = excess(mates, between) if problem.stock_pairs else mates
+            if c < size and (root_stock >> c) & 1:
+                rank = 0 + instance.ranks[table.places + c]
+                if rank != king:
+                    between += one_of(rank)
+                    mates += one_of(king - rank)
+
+
+@kernel
+def surplus_of(gone: int, king: int) -> int:
+    """Of the cards gone from the pyramid those that stock cards must have taken away, packed."""
+    return excess(gone, mirrored(gone, king))
