@@ -16,6 +16,7 @@ from pyramid_env.env import PyramidEnv
 from pyramid_env.game import Game
 from pyramid_env.moves import Kind, Move
 from pyramid_env.registration import register as _register
+from pyramid_env.rollouts import Rollouts, rollout
 from pyramid_env.rules import PRESETS, Rules, rules
 from pyramid_env.vector_env import PyramidVectorEnv
 
@@ -45,6 +46,7 @@ __all__ = [
     "Move",
     "PyramidEnv",
     "PyramidVectorEnv",
+    "Rollouts",
     "Rules",
     "Solution",
     "Solutions",
@@ -53,6 +55,7 @@ __all__ = [
     "benchmark",
     "errors",
     "rate_moves",
+    "rollout",
     "rules",
     "solve",
     "solve_information_state",

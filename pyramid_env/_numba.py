@@ -77,6 +77,11 @@ def inlined_kernel(function: Function) -> Function:
     return _compiled(function, _nrt=False, inline="always")
 
 
+def inlined(function: Function) -> Function:
+    """A kernel once more, as :func:`inlined_kernel` compiles it: for those callers alone that want it."""
+    return cast(Function, inlined_kernel(cast(Any, function).py_func))
+
+
 def _compiled(function: Function, **options: bool | str) -> Function:
     with warnings.catch_warnings():
         # Where no folder can be written Numba refuses the cache; compiling anew at each start is right then.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -34,6 +35,19 @@ def _highest_bit(_typing: Any, _bits: Any) -> Any:
     return _MASK_TO_NUMBER, emit
 
 
+def _as_index(_typing: Any, _number: Any) -> Any:
+    return types.uint64(types.int64), lambda _context, _builder, _signature, arguments: arguments[0]
+
+
+def _upper_half(_typing: Any, _one: Any, _other: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        one, other = (builder.zext(argument, wide) for argument in arguments)
+        return builder.trunc(builder.lshr(builder.mul(one, other), ir.Constant(wide, 64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), emit
+
+
 _intrinsic: Final[Any] = intrinsic
 
 count_bits: Callable[[int], int] = _intrinsic(_count_bits)
@@ -44,3 +58,10 @@ lowest_bit: Callable[[int], int] = _intrinsic(_lowest_bit)
 
 highest_bit: Callable[[int], int] = _intrinsic(_highest_bit)
 """Index of the highest bit set, -1 for none. Callable from kernels only."""
+
+as_index: Callable[[Any], int] = _intrinsic(_as_index)
+"""A number that is not negative, as an index: Numba then leaves out the test for one that counts from the array's end,
+three instructions at every access. For indexing alone: in sums it would make floats. Callable from kernels only."""
+
+upper_half: Callable[[np.uint64, np.uint64], np.uint64] = _intrinsic(_upper_half)
+"""The upper 64 bits of the product of two uint64 of 64 bits. Callable from kernels only."""

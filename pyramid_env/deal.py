@@ -10,7 +10,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pyramid_env._numba import kernel
+from pyramid_env._numba import inlined_kernel, kernel
+from pyramid_env.bits import as_index, upper_half
 from pyramid_env.cards import Card, card_list, check_deck, deck, parse_cards
 from pyramid_env.errors import DeckError
 from pyramid_env.rules import Rules
@@ -22,13 +23,12 @@ FIRST_TRAINING_NUMBER: Final = 1_000_000
 
 # Increment and mixing constants of SplitMix64 (Steele, Lea, Flood 2014, "Fast splittable pseudorandom number
 # generators").
-_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
+GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _S27: Final = np.uint64(27)
 _S30: Final = np.uint64(30)
 _S31: Final = np.uint64(31)
-_ZERO: Final = np.uint64(0)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def deal_numbers(numbers: ArrayLike, rules: Rules) -> NDArray[np.int8]:
     if wanted.size and wanted.min() < 0:
         raise DeckError(f"deal number: expected a whole number from 0 to {MAX_NUMBER}, got {int(wanted.min())}")
     out = np.empty((wanted.size, rules.cards), np.int8)
-    shuffle(wanted.view(np.uint64), sorted_ids(rules), out)
+    shuffle(wanted.view(np.uint64), sorted_ids(rules), out, np.empty(rules.cards, np.int64))
     return out
 
 
@@ -164,34 +164,54 @@ def sorted_ids(rules: Rules) -> NDArray[np.int8]:
     return ids
 
 
-@kernel
-def _mix(x: np.uint64) -> np.uint64:
+def _division_tables() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """For each divisor d of 2 .. MOST_CARDS: floor(2^64 / d), and 2^64 mod d."""
+    divisors = range(2, MOST_CARDS + 1)
+    inverse = np.array([0, 0, *(2**64 // d for d in divisors)], np.uint64)
+    rest = np.array([0, 0, *(2**64 % d for d in divisors)], np.uint64)
+    return inverse, rest
+
+
+MOST_CARDS: Final = 104
+_INVERSE, _REST = _division_tables()
+
+
+@inlined_kernel
+def mix(x: np.uint64) -> np.uint64:
     x = (x ^ (x >> _S30)) * _MIX_1
     x = (x ^ (x >> _S27)) * _MIX_2
     return x ^ (x >> _S31)
 
 
 @kernel
-def shuffle(numbers: NDArray[np.uint64], start: NDArray[np.int8], out_ids: NDArray[np.int8]) -> None:
+def shuffle(
+    numbers: NDArray[np.uint64], start: NDArray[np.int8], out_ids: NDArray[np.int8], out_choices: NDArray[np.int64]
+) -> None:
     """Deal by number; this is the definition, pinned for good by golden values in the tests.
 
     state = mix(number + gamma); then Fisher-Yates from the last card down: for i = n-1 .. 1 swap card i with card j, j
     uniform in 0..i: state += gamma, x = mix(state), both again while x < 2^64 mod (i + 1) (so that no j is favoured),
     j = x mod (i + 1). All arithmetic is modulo 2^64; mix and gamma are SplitMix64's. The cards start sorted: deck by
-    deck, suits c d h s, ranks ace to king.
+    deck, suits c d h s, ranks ace to king. ``out_choices`` (cards,) is scratch.
     """
     cards = start.size
     for b in range(numbers.size):
-        state = _mix(numbers[b] + _GAMMA)
+        state = mix(numbers[b] + GAMMA)
+        # All choices first, then all swaps: together they take twice the time.
+        for i in range(cards - 1, 0, -1):
+            bound = np.uint64(i + 1)
+            state += GAMMA
+            x = mix(state)
+            while x < _REST[bound]:
+                state += GAMMA
+                x = mix(state)
+            # x mod bound without a division: the product's upper half is the quotient, or one less.
+            j = x - upper_half(x, _INVERSE[bound]) * bound
+            if j >= bound:
+                j -= bound
+            out_choices[i] = np.int64(j)
         for i in range(cards):
             out_ids[b, i] = start[i]
         for i in range(cards - 1, 0, -1):
-            bound = np.uint64(i + 1)
-            threshold = (_ZERO - bound) % bound
-            state += _GAMMA
-            x = _mix(state)
-            while x < threshold:
-                state += _GAMMA
-                x = _mix(state)
-            j = np.int64(x % bound)
-            out_ids[b, i], out_ids[b, j] = out_ids[b, j], out_ids[b, i]
+            other = as_index(out_choices[i])
+            out_ids[b, i], out_ids[b, other] = out_ids[b, other], out_ids[b, i]

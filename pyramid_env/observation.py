@@ -24,8 +24,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from pyramid_env._numba import kernel
-from pyramid_env.bits import count_bits
+from pyramid_env._numba import inlined_kernel, kernel
+from pyramid_env.bits import as_index, count_bits, lowest_bit
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import (
     CLEARED,
@@ -147,34 +147,70 @@ def encode(
 ) -> None:
     """Write the whole observation row of one position."""
     pyramid, stock, cursor = state[PYRAMID], state[STOCK], state[CURSOR]
-    places, size, piles = table.places, table.stock_size, table.piles
+    places = table.places
     for i in range(places):
         out_row[at.pyramid + i] = ranks[i] if (pyramid >> i) & 1 else 0
-    for pile in range(piles):
-        top, under, count = -1, -1, 0
-        k = top_card(stock, cursor, pile, piles)
-        while k >= 0:
-            if count == 0:
-                top = k
-            elif count == 1:
-                under = k
-            count += 1
-            k = top_card(stock, k, pile, piles)
-        out_row[at.waste + pile] = ranks[places + top] if top >= 0 else 0
-        out_row[at.waste_count + pile] = count
-        if at.waste_under >= 0:
-            out_row[at.waste_under + pile] = ranks[places + under] if under >= 0 else 0
-    out_row[at.stock] = count_bits(stock >> cursor)
-    if at.stock_top >= 0:
-        out_row[at.stock_top] = ranks[places + cursor] if cursor < size else 0
-    out_row[at.pass_number] = state[PASS]
-    if at.cleared >= 0:
-        out_row[at.cleared] = state[CLEARED]
-    if at.known >= 0:
-        _encode_memory(table, at, ranks, stock, cursor, seen_below(table, cursor, state[PASS]), out_row)
+    encode_tops(table, at, ranks, stock, cursor, state[PASS], state[CLEARED], out_row)
+    if at.unseen >= 0:  # also without a stock, where there is no field ``known``
+        _encode_memory(table, at, ranks, stock, seen_below(table, cursor, state[PASS]), out_row)
     if at.clairvoyant_stock >= 0:
-        for k in range(size):
+        for k in range(table.stock_size):
             out_row[at.clairvoyant_stock + k] = ranks[places + k] if (stock >> k) & 1 else 0
+
+
+@kernel
+def encode_tops(
+    table: Table,
+    at: Offsets,
+    ranks: NDArray[np.int8],
+    stock: int,
+    cursor: int,
+    pass_number: int,
+    cleared: int,
+    out_row: NDArray[np.int8],
+) -> None:
+    """Write all fields that are a few numbers: the waste, the stock's count and top, pass, clear and cursor."""
+    if table.piles == 1:  # on its own, so that all that depends on the number of piles falls away
+        _encode_pile(table, at, ranks, stock, cursor, 0, 1, out_row)
+    else:
+        for pile in range(table.piles):
+            _encode_pile(table, at, ranks, stock, cursor, pile, table.piles, out_row)
+    out_row[as_index(at.stock)] = count_bits(stock >> cursor)
+    if at.stock_top >= 0:
+        out_row[as_index(at.stock_top)] = ranks[as_index(table.places + cursor)] if cursor < table.stock_size else 0
+    out_row[as_index(at.pass_number)] = pass_number
+    if at.cleared >= 0:
+        out_row[as_index(at.cleared)] = cleared
+    if at.cursor >= 0:
+        out_row[as_index(at.cursor)] = cursor
+
+
+@inlined_kernel
+def _encode_pile(
+    table: Table,
+    at: Offsets,
+    ranks: NDArray[np.int8],
+    stock: int,
+    cursor: int,
+    pile: int,
+    piles: int,
+    out_row: NDArray[np.int8],
+) -> None:
+    """Write the fields of one waste pile."""
+    places = table.places
+    top = top_card(stock, cursor, pile, piles)
+    out_row[as_index(at.waste + pile)] = ranks[as_index(places + top)] if top >= 0 else 0
+    turned = stock & ((1 << cursor) - 1)
+    count = count_bits(turned)
+    if piles > 1:
+        count = 0
+        while turned:
+            count += lowest_bit(turned) % piles == pile
+            turned &= turned - 1
+    out_row[as_index(at.waste_count + pile)] = count
+    if at.waste_under >= 0:
+        under = top_card(stock, top, pile, piles) if top >= 0 else -1
+        out_row[as_index(at.waste_under + pile)] = ranks[as_index(places + under)] if under >= 0 else 0
 
 
 @kernel
@@ -191,13 +227,11 @@ def _encode_memory(
     at: Offsets,
     ranks: NDArray[np.int8],
     stock: int,
-    cursor: int,
     seen: int,
     out_row: NDArray[np.int8],
 ) -> None:
-    """Write the fields ``known``, ``cursor`` and ``unseen``; stock cards from index ``seen`` on have not been seen."""
+    """Write the fields ``known`` and ``unseen``; stock cards from index ``seen`` on have not been seen."""
     places = table.places
-    out_row[at.cursor] = cursor
     for rank in range(table.ranks):
         out_row[at.unseen + rank] = 0
     for k in range(table.stock_size):

@@ -1,7 +1,8 @@
 """Stepping: positions, masks, facts and observation rows of many games brought up to date together, in one call.
 
-The kernels here are what the environments call. They take their tables packed into seven plain arrays, first, since
-Numba unpacks a Table from Python in 10 microseconds a call, more than the step of a single game takes.
+The kernels here write everything anew from the positions: the functional API plays with them, and the engine of the
+vector environment, which writes what changes, is compared with them. They take their tables packed into seven plain
+arrays, first, since Numba unpacks a Table from Python in 10 microseconds a call, more than the step of a game takes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env._numba import allocating_kernel, kernel
+from pyramid_env._numba import allocating_kernel
 from pyramid_env.kernels import MAX_MOVES, Table, step, table, write_facts, write_mask
 from pyramid_env.observation import Offsets, encode, layout
 from pyramid_env.rules import Rules
@@ -144,13 +145,3 @@ def play_games(
         write_facts(full, ranks[b], states[b], legal, out_facts[b])
         encode(full, at, ranks[b], states[b], out_rows[b])
     return illegal
-
-
-@kernel
-def first_illegal(masks: NDArray[np.int8], actions: NDArray[np.int64], skip: NDArray[np.bool_], strict: bool) -> int:
-    """Index of the first game, not in ``skip``, whose action is outside 0..A-1 or, if strict, masked; -1 = none."""
-    for b in range(actions.size):
-        action = actions[b]
-        if not skip[b] and (action < 0 or action >= masks.shape[1] or (strict and not masks[b, action])):
-            return b
-    return -1

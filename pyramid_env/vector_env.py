@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import numpy as np
-from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from pyramid_env.deal import Deal, DealSource, deal_numbers, random_numbers
+from pyramid_env.batch import Batch, unpack_masks
+from pyramid_env.deal import Deal, DealSource, deal_numbers
+from pyramid_env.engine import MASK_FORMATS
 from pyramid_env.env import (
-    END_FACTS,
-    END_FLAGS,
     ILLEGAL_ACTION,
     MAX_DEAD_DEALS,
     NO_NUMBER,
@@ -31,22 +30,29 @@ from pyramid_env.env import (
     game_start,
     illegal_text,
     next_numbers,
-    ranks_of,
     read_options,
     read_start,
     render_position,
 )
 from pyramid_env.errors import IllegalMoveError, PyramidError
-from pyramid_env.kernels import FACT_COLUMNS, OVER, SCORE, STATE_COLUMNS, start_state
+from pyramid_env.infos import Infos
 from pyramid_env.moves import MoveTable, move_table
 from pyramid_env.observation import layout
-from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, reward_scheme, rewards_of
+from pyramid_env.reward import ILLEGAL_REWARD, RewardScheme, column_of, reward_scheme, rewards_of
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
-from pyramid_env.stepping import first_illegal, observe_games, packed, play_games
+from pyramid_env.streams import DealStreams
 
 if TYPE_CHECKING:
     from pyramid_env.game import Game
+
+_LINKED: Final = (
+    *("moves", "_layout", "states", "ranks", "facts", "buffer", "steps", "numbers", "masks", "_infos"),
+    *("_views", "_before", "_facts_seen", "_before_seen"),
+)
+"""Attributes that are made from the others, so that a copy of the environment has its own."""
+
+NO_GAMES: Final[NDArray[np.intp]] = np.empty(0, np.intp)
 
 ONE_FOR_EACH: Final = ("deals", "games")
 
@@ -63,7 +69,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         rules, level, moves: as in the single environment.
         num_envs: B.
         states: (B, 5) int64 position rows; ranks: (B, cards) int8; facts: (B, 9) int32 (:mod:`pyramid_env.kernels`).
-        masks: (B, A) int8, 1 = legal, all zeros for a game that is over.
+        masks: (B, A) int8, 1 = legal, all zeros for a game that is over; or packed.
         buffer: (B, F) int8, the fields of the observations side by side (:mod:`pyramid_env.observation`).
         numbers: (B,) int64 deal numbers, -1 for a deal without one.
         steps: (B,) int64 steps of the running episodes.
@@ -77,8 +83,14 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             registered limit.
         deals: as in the single environment; the games that need a deal take theirs in rising order.
         copy: a bool. True (default): observations, masks and all else returned are new arrays. False, the fast way:
-            observations, ``infos["action_mask"]`` and ``action_masks()`` are the environment's own arrays and change
-            with the next step or reset.
+            observations, ``action_masks()`` and the arrays of the infos are the environment's own and change with the
+            next step or reset.
+        action_mask_format: ``"int8"`` (default): masks are (B, A) int8. ``"packed"``: one bit an action, (B, bytes)
+            uint8, action a is bit a % 8 of byte a // 8, rows filled up to whole words of 8 bytes: 32 bytes a game
+            instead of 254, and faster. ``masks`` and the infos have them so; :meth:`action_masks` is (B, A) bool as
+            ever.
+        num_threads: threads that share the games of a step (default 1). Results are the same for any number; worth it
+            from some thousand games.
 
     Reset options: ``{"deals": ...}`` B deal numbers or Deals, ``{"games": ...}`` B Games, or one ``deal``, ``cards`` or
     ``game`` for all; besides, ``"reset_mask"``, (B,) bool: reset those games alone (the entries of the others in
@@ -109,6 +121,8 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         render_mode: str | None = None,
         copy: bool = True,
         deals: DealSource | None = None,
+        action_mask_format: str = "int8",
+        num_threads: int = 1,
     ) -> None:
         self.num_envs = _positive("num_envs", num_envs)
         self.rules = read_rules(rules)
@@ -124,23 +138,28 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self.max_episode_steps = None if unlimited else _positive("max_episode_steps", max_episode_steps)
         self._raises = check_choice("illegal_action", illegal_action, ILLEGAL_ACTION) == "raise"
         self._reward = reward_scheme(reward, self.rules)
+        self.action_mask_format = check_choice("action_mask_format", action_mask_format, MASK_FORMATS)
         single = PyramidEnv(self.rules, observation)
         self.single_action_space, self.single_observation_space = single.action_space, single.observation_space
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.states = np.zeros((num_envs, STATE_COLUMNS), np.int64)
-        self.ranks = np.zeros((num_envs, self.rules.cards), np.int8)
-        self.facts = np.zeros((num_envs, FACT_COLUMNS), np.int32)
-        self.masks = np.zeros((num_envs, len(move_table(self.rules))), np.int8)
-        self.buffer = np.zeros((num_envs, layout(self.rules, self.level).size), np.int8)
-        self.numbers = np.full(num_envs, NO_NUMBER, np.int64)
-        self.steps = np.zeros(num_envs, np.int64)
+        self._batch = Batch(
+            self.num_envs,
+            self.rules,
+            self.level,
+            self.action_mask_format,
+            _positive("num_threads", num_threads),
+            column_of(self._reward),
+            self.max_episode_steps,
+        )
+        self._batch.numbers[:] = NO_NUMBER
         self._unnumbered: dict[int, Deal] = {}  # deals without number, by game
         self._streams = DealStreams(num_envs)
-        self._before = np.zeros_like(self.facts)
-        self._illegal = np.zeros(num_envs, np.bool_)
         self._ended = np.zeros(num_envs, np.bool_)  # the last step ended the episode
         self._dead = np.zeros(num_envs, np.bool_)  # started by the caller in a position that is over
+        self._restarts = 0  # so many have ended and are dealt anew by the next step
+        self._any_dead = False
+        self._stopped = False  # some can't be stepped
         self._started = False
         self._link()
 
@@ -148,14 +167,18 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         """Take up what is shared with all environments of these rules, and the views on the own arrays."""
         self.moves: MoveTable = move_table(self.rules)
         self._layout = layout(self.rules, self.level)
-        self._tables = packed(self.rules, self.level)
+        games = self._batch.games
+        self.states, self.ranks, self.facts = games.states, games.ranks, games.facts
+        self.buffer, self.steps, self.numbers = games.rows, games.steps, self._batch.numbers
+        packs = self.action_mask_format == "packed"
+        self.masks: NDArray[Any] = games.bits.view(np.uint8) if packs else games.masks
+        self._infos = Infos(self._batch, self.masks, self._unnumbered, self.copy)
         self._views = self._layout.views(self.buffer)
-        self._start_state = start_state(self.rules)
+        self._before = np.zeros_like(self.facts)
         self._facts_seen, self._before_seen = _read_only(self.facts), _read_only(self._before)
 
     def __getstate__(self) -> dict[str, Any]:
-        linked = ("moves", "_layout", "_tables", "_views", "_start_state", "_facts_seen", "_before_seen")
-        return {name: value for name, value in self.__dict__.items() if name not in linked}
+        return {name: value for name, value in self.__dict__.items() if name not in _LINKED}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -192,9 +215,13 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         else:
             self._deal_starts(index, starts)
         self._ended[index] = False
-        self._dead[index] = self.facts[index, OVER] != 0
+        self._dead[index] = self._batch.games.terminated[index]
+        self._any_dead = bool(self._dead.any())
+        self._note_ended(int(self._ended.sum()))
         self._started = True
-        return self._observations(), self._infos(None if which.all() else which, None)
+        terminated = self._batch.games.terminated
+        infos = self._infos.of_all(None, terminated.nonzero()[0]) if which.all() else self._infos.of_some(index, None)
+        return self._observations(), infos
 
     def step(
         self, actions: NDArray[np.int64]
@@ -203,38 +230,41 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
 
         An error (IllegalMoveError, PyramidError) comes before anything has changed in any game.
         """
-        chosen = self._check_actions(actions)
+        self._check_actions(actions)
         self._check_playing()
-        restart = self._ended if self.autoreset_mode == AutoresetMode.NEXT_STEP else np.zeros(self.num_envs, np.bool_)
-        self._check_legal(chosen, restart)
-        np.copyto(self._before, self.facts)
-        play_games(
-            *self._tables,
-            self.ranks,
-            self.states,
-            chosen,
-            restart,
-            self.masks,
-            self.facts,
-            self.buffer,
-            self._illegal,
-        )
-        rewards = rewards_of(self._reward, self._before_seen, self._facts_seen)
-        rewards[self._illegal] = ILLEGAL_REWARD
-        self.steps += 1
-        if restart.any():
-            rewards[restart] = 0.0
-            self._deal_random(np.flatnonzero(restart))
-        terminated = self.facts[:, OVER] != 0
-        limit = self.max_episode_steps
-        truncated = np.zeros(self.num_envs, np.bool_) if limit is None else self.steps >= limit
-        ended = terminated | truncated
-        if self.autoreset_mode == AutoresetMode.SAME_STEP and ended.any():
-            infos = self._restart(ended)
+        self._check_legal()
+        batch, outcome, counted = self._batch, self._batch.outcome, column_of(self._reward) >= 0
+        if self._restarts:
+            (restarted,) = batch.restart.nonzero()
+            self._number(restarted, self._next_numbers(restarted))
+        if not counted:
+            np.copyto(self._before, self.facts)
+        ended, illegal, dead = batch.play()
+        if counted:
+            rewards = outcome.rewards.copy()
         else:
-            infos = self._infos(None, self._illegal)
-            self._ended = ended
+            rewards = rewards_of(self._reward, self._before_seen, self._facts_seen)
+            rewards[outcome.illegal] = ILLEGAL_REWARD
+            rewards[batch.restart] = 0.0
+        if dead:
+            self._deal_random(restarted[batch.games.terminated[restarted]])
+        terminated, truncated = batch.games.terminated.copy(), outcome.truncated.copy()
+        tried = outcome.illegal if illegal else None
+        if ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
+            infos = self._restart(terminated | truncated, tried)
+        else:
+            infos = self._infos.of_all(tried, terminated.nonzero()[0] if ended else NO_GAMES)
+            if ended or self._restarts:
+                np.logical_or(terminated, truncated, out=self._ended)
+                self._note_ended(ended)
         return self._observations(), rewards, terminated, truncated, infos
+
+    def _note_ended(self, ended: int) -> None:
+        """Take note of how many games have ended, and what follows from that."""
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            self._restarts = ended
+            np.copyto(self._batch.restart, self._ended)
+        self._stopped = self._any_dead or (self.autoreset_mode == AutoresetMode.DISABLED and ended > 0)
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame a game."""
@@ -256,8 +286,17 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     # ---- beyond Gymnasium --------------------------------------------------------------------------------------------
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """(B, A) bool, true = legal, a row of a game that is over all false; a view with ``copy=False``."""
+        """(B, A) bool, true = legal, a row of a game that is over all false.
+
+        A view with ``copy=False``, unless the masks are packed.
+        """
+        if self.action_mask_format == "packed":
+            return unpack_masks(self.masks, len(self.moves))
         return self.masks.astype(np.bool_) if self.copy else self.masks.view(np.bool_)
+
+    def random_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """(B,) for each game one of its legal actions, all alike, drawn from ``rng``; 0 for a game that is over."""
+        return self._batch.random_actions(rng)
 
     def deal(self, index: int) -> Deal:
         """The deal that a game is played from."""
@@ -272,37 +311,42 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
 
         return Game.from_state(self.deal(index), self.rules, self.states[index].copy())
 
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the threads."""
+        self._batch.close()
+
     # ---- checks ----------------------------------------------------------------------------------------------------
 
-    def _check_actions(self, actions: object) -> NDArray[np.int64]:
+    def _check_actions(self, actions: object) -> None:
         given = np.asarray(actions)
         if given.dtype.kind not in "iu" or given.shape != (self.num_envs,):
             raise IllegalMoveError(
                 f"actions: expected integers of shape ({self.num_envs},), got {given.dtype} of shape {given.shape}"
             )
-        return np.array(given, np.int64)  # a copy: kernels are compiled for writable arrays
+        np.copyto(self._batch.actions, given, casting="unsafe")
 
     def _check_playing(self) -> None:
         if not self._started:
             raise PyramidError("step: expected running games, got none; call reset() first")
-        stopped = self._dead | self._ended if self.autoreset_mode == AutoresetMode.DISABLED else self._dead
-        if stopped.any():
+        if self._stopped:
+            stopped = self._dead | self._ended if self.autoreset_mode == AutoresetMode.DISABLED else self._dead
             games = ", ".join(map(str, np.flatnonzero(stopped)[:8]))
             raise PyramidError(
                 f"step: expected running games, but {int(stopped.sum())} of {self.num_envs} have ended "
                 f'(first: {games}); reset those with options={{"reset_mask": ...}}'
             )
 
-    def _check_legal(self, chosen: NDArray[np.int64], restart: NDArray[np.bool_]) -> None:
+    def _check_legal(self) -> None:
         """Numbers outside 0..A-1 are refused always, masked ones under ``illegal_action="raise"``."""
-        actions = self.masks.shape[1]
-        b = first_illegal(self.masks, chosen, restart, self._raises)
+        b = self._batch.first_refused(self._raises)
         if b < 0:
             return
-        action, where = int(chosen[b]), f"game {b}, deal {self.deal(b).name}"
-        if not 0 <= action < actions:
-            raise IllegalMoveError(f"actions: expected integers from 0 to {actions - 1}, got {action} in {where}")
-        raise IllegalMoveError(illegal_text(self.moves, action, self.masks[b], where))
+        action, where = int(self._batch.actions[b]), f"game {b}, deal {self.deal(b).name}"
+        if not 0 <= action < len(self.moves):
+            raise IllegalMoveError(
+                f"actions: expected integers from 0 to {len(self.moves) - 1}, got {action} in {where}"
+            )
+        raise IllegalMoveError(illegal_text(self.moves, action, self._batch.mask_row(b).view(np.int8), where))
 
     def _reset_mask(self, mask: Any) -> NDArray[np.bool_]:
         if mask is None:
@@ -355,125 +399,58 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     def _deal_random(self, index: NDArray[np.intp]) -> None:
         """Give games their next random deals; deals without a first move are passed over."""
         for _ in range(MAX_DEAD_DEALS):
-            numbers = self._streams.take(index) if self.deals is None else next_numbers(self.deals, index.size)
-            self._deal_numbers(index, numbers)
-            index = index[self.facts[index, OVER] != 0]
+            self._deal_numbers(index, self._next_numbers(index))
+            index = index[self._batch.games.terminated[index]]
             if not index.size:
                 return
         raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {self.rules}")
 
-    def _deal_numbers(self, index: NDArray[np.intp], numbers: NDArray[np.int64]) -> None:
-        self.ranks[index] = ranks_of(deal_numbers(numbers, self.rules))
-        self.states[index] = self._start_state
+    def _next_numbers(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
+        return self._streams.take(index) if self.deals is None else next_numbers(self.deals, index.size)
+
+    def _number(self, index: NDArray[np.intp], numbers: NDArray[np.int64]) -> None:
+        """Note the deals of some games; DeckError if a number is none."""
+        if numbers.size and numbers.min() < 0:
+            deal_numbers(numbers, self.rules)  # names the bad number
         self.numbers[index] = numbers
-        self._observe(index)
+        self._forget_unnumbered(index)
+
+    def _deal_numbers(self, index: NDArray[np.intp], numbers: NDArray[np.int64]) -> None:
+        self._number(index, numbers)
+        self._batch.begin(index, numbers)
 
     def _deal_starts(self, index: NDArray[np.intp], starts: dict[int, Start]) -> None:
+        self._forget_unnumbered(index)
         for i, start in starts.items():
             self.ranks[i], self.states[i], self.numbers[i] = start.ranks, start.state, start.number
-        self._observe(index)
-        for i, start in starts.items():
             if start.deal is not None and start.number == NO_NUMBER:
                 self._unnumbered[i] = start.deal
+        self._batch.begin(index)
 
-    def _observe(self, index: NDArray[np.intp]) -> None:
-        """Bring everything that follows from the positions of freshly dealt games up to date."""
+    def _forget_unnumbered(self, index: NDArray[np.intp]) -> None:
         if self._unnumbered:
             for i in index.tolist():
                 self._unnumbered.pop(i, None)
-        self.steps[index] = 0
-        observe_games(*self._tables, self.ranks, self.states, index, self.masks, self.facts, self.buffer)
 
     # ---- what is handed out ------------------------------------------------------------------------------------------
 
     def _observations(self) -> Observation:
         return self._layout.views(self.buffer.copy()) if self.copy else dict(self._views)
 
-    def _restart(self, ended: NDArray[np.bool_]) -> dict[str, Any]:
+    def _restart(self, ended: NDArray[np.bool_], illegal: NDArray[np.bool_] | None) -> dict[str, Any]:
         """SAME_STEP: keep what the ended games showed last, deal them anew, and return the infos of the step."""
-        index = np.flatnonzero(ended)
-        final_obs = np.full(self.num_envs, None, dtype=object)
-        for i, row in zip(index.tolist(), self.buffer[index], strict=True):
-            final_obs[i] = self._layout.views(row)
-        final = {"final_obs": final_obs, "final_info": self._infos(ended, self._illegal)}
+        (index,) = ended.nonzero()
+        final_obs = np.empty(self.num_envs, dtype=object)  # all None
+        fields = self._layout.views(self.buffer[index])
+        games = zip(*map(list, fields.values()), strict=True)
+        for i, values in zip(index.tolist(), games, strict=True):
+            final_obs[i] = dict(zip(fields, values, strict=True))
+        final_info = self._infos.of_some(index, illegal)
         self._deal_random(index)
-        infos = self._infos(None, self._illegal & ~ended)
-        return infos | final | {f"_{key}": ended.copy() for key in final}
-
-    def _infos(self, which: NDArray[np.bool_] | None, illegal: NDArray[np.bool_] | None) -> dict[str, Any]:
-        """The infos of the games in ``which`` (None: all), zeros for the others, each with its ``_key`` array."""
-        there = np.ones(self.num_envs, np.bool_) if which is None else which
-        infos: dict[str, Any] = {}
-
-        def add(key: str, values: NDArray[Any], has: NDArray[np.bool_]) -> None:
-            infos[key], infos["_" + key] = values, has.copy()
-
-        masks = self.masks
-        if which is not None:
-            masks = masks * which[:, None]
-        elif self.copy:
-            masks = masks.copy()
-        add("action_mask", masks, there)
-        add("deal", self.numbers * there, there)
-        add("score", self.facts[:, SCORE] * there.astype(np.int64), there)
-        if self._unnumbered:
-            named = there & (self.numbers == NO_NUMBER)
-            if named.any():
-                add("cards", self._texts(named), named)
-        if illegal is not None and (tried := illegal & there).any():
-            add("illegal_action", tried, tried)
-        over = there & (self.facts[:, OVER] != 0)
-        if over.any():
-            for key, column in END_FACTS.items():
-                values = self.facts[:, column] * over.astype(np.int64)
-                add(key, values != 0 if key in END_FLAGS else values, over)
+        infos = self._infos.of_all(None if illegal is None else illegal & ~ended, NO_GAMES)
+        infos["final_obs"], infos["final_info"] = final_obs, final_info
+        infos["_final_obs"], infos["_final_info"] = ended, ended.copy()
         return infos
-
-    def _texts(self, named: NDArray[np.bool_]) -> NDArray[Any]:
-        texts = np.full(self.num_envs, None, dtype=object)
-        for i in np.flatnonzero(named).tolist():
-            texts[i] = str(self._unnumbered[i])
-        return texts
-
-
-class DealStreams:
-    """For each game the numbers of its coming random deals, as its own generator gives them, fetched several at a time.
-
-    A draw of several numbers gives the same numbers as so many single draws, so a game gets the deals of a single
-    environment with the same seed, and Python visits a game only once in ``AHEAD`` deals.
-    """
-
-    AHEAD: Final = 16
-
-    def __init__(self, games: int) -> None:
-        self.seeds: list[int | None] = [None] * games
-        self._generators: list[np.random.Generator | None] = [None] * games
-        self._numbers = np.zeros((games, self.AHEAD), np.int64)
-        self._used = np.full(games, self.AHEAD, np.int64)
-
-    def seed(self, seeds: Iterable[int | None], which: NDArray[np.bool_]) -> None:
-        """Start the streams of the marked games anew from their (checked) seeds; None leaves a stream as it is."""
-        for i, seed in enumerate(seeds):
-            if seed is not None and which[i]:
-                self.seeds[i], self._generators[i] = seed, None
-                self._used[i] = self.AHEAD
-
-    def generator(self, game: int) -> np.random.Generator:
-        """The game's generator, made when first needed."""
-        found = self._generators[game]
-        if found is None:
-            found, _ = seeding.np_random(self.seeds[game])
-            self._generators[game] = found
-        return found
-
-    def take(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
-        """The next deal number of each game in ``index``."""
-        for i in index[self._used[index] == self.AHEAD].tolist():
-            self._numbers[i] = random_numbers(self.generator(i), self.AHEAD)
-            self._used[i] = 0
-        numbers = self._numbers[index, self._used[index]]
-        self._used[index] += 1
-        return numbers
 
 
 def _is_sequence(value: object) -> TypeGuard[Sequence[Any]]:

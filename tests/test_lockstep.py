@@ -9,12 +9,16 @@ from reference import Reference
 
 import pyramid_env as pe
 from pyramid_env import kernels
+from pyramid_env.batch import Batch
 from pyramid_env.errors import RulesError
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.stepping import observe_games, packed, play_games
 
 GAMES = 200
+ENGINES = (("memory", "int8"), ("clairvoyant", "packed"))
+"""Levels and mask formats of the batches that play along."""
+
 MOST_MOVES = 300
 """Without a limit of passes a player who hardly ever removes could go on for ever; longer games are left there."""
 
@@ -141,6 +145,12 @@ def play_in_lockstep(rules: pe.Rules, games: int, rng: np.random.Generator) -> N
     kernels.start(kernels.table(rules), states)
     observe_games(*tables, ranks, states, np.arange(games), masks, facts, rows)
 
+    engines = [Batch(games, rules, level, mask_format) for level, mask_format in ENGINES]
+    for engine in engines:
+        engine.games.ranks[:], engine.games.states[:] = ranks, states
+        engine.begin(np.arange(games))
+    check_engines(engines, tables, ranks, states, masks, facts, rows)
+
     actions = np.empty(games, np.int64)
     legal = [reference.legal_moves() for reference in references]
     compare(references, legal, action_of, ranks, states, masks, facts)
@@ -156,6 +166,34 @@ def play_in_lockstep(rules: pe.Rules, games: int, rng: np.random.Generator) -> N
             break
         assert play_games(*tables, ranks, states, actions, actions < 0, masks, facts, rows, illegal) == 0
         compare(references, legal, action_of, ranks, states, masks, facts)
+        for engine in engines:
+            np.maximum(actions, 0, out=engine.actions)  # a game that is over has no legal action: nothing changes
+            assert engine.play().illegal == (actions < 0).sum()
+        check_engines(engines, tables, ranks, states, masks, facts, rows)
+
+
+def check_engines(engines, tables, ranks, states, masks, facts, rows) -> None:
+    """What the engine keeps up to date by changes is what is written anew from the position, at every level."""
+    for engine, (level, mask_format) in zip(engines, ENGINES, strict=True):
+        games = engine.games
+        shown = [engine.mask_row(b) for b in range(len(masks))]
+        expected_rows = rows
+        if level == "clairvoyant":
+            expected_rows = np.empty_like(games.rows)
+            scratch = (masks.copy(), facts.copy(), expected_rows)
+            observe_games(*packed(engine.rules, level), ranks, states, np.arange(len(masks)), *scratch)
+        for name, expected, got in (
+            ("position", states, games.states),
+            ("bits", masks, np.array(shown)),
+            ("mask", masks if mask_format == "int8" else masks[:, :0], games.masks),
+            ("facts", facts, games.facts),
+            ("row", expected_rows, games.rows),
+        ):
+            if not np.array_equal(expected, got):
+                b = int(np.flatnonzero((expected != got).any(axis=1))[0])
+                pytest.fail(f"{engine.rules}: {name} differs: expected {expected[b].tolist()}, got {got[b].tolist()}")
+        assert (games.scores == facts[:, kernels.SCORE]).all()
+        assert (games.terminated == (facts[:, kernels.OVER] != 0)).all()
 
 
 def choose(legal: set[str], draw_chance: float | None, rng: np.random.Generator) -> str:

@@ -1,0 +1,157 @@
+"""Batch: the arrays of many games and what can be done with them, in threads on request; no checks, no Gymnasium."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyramid_env.crew import Crew, shares
+from pyramid_env.engine import (
+    COUNTS,
+    Games,
+    Outcome,
+    deal_games,
+    first_refused,
+    new_games,
+    new_outcome,
+    new_scratch,
+    play_games,
+    random_actions,
+    tables,
+)
+from pyramid_env.moves import move_table
+from pyramid_env.observation import layout
+from pyramid_env.reward import ILLEGAL_REWARD
+from pyramid_env.rules import Rules
+
+NO_DEALS: Final[NDArray[np.int64]] = np.empty(0, np.int64)
+DEALS_A_THREAD: Final = 32
+"""Fewer deals than that are not worth waking a thread for."""
+
+NO_LIMIT: Final = 2**62
+
+
+class Counts(NamedTuple):
+    """What happened in a step: so many games ended, actions were illegal, new deals are over before the first move."""
+
+    ended: int
+    illegal: int
+    dead: int
+
+
+class Batch:
+    """B games as arrays, and the kernels that play them. The same results for any number of threads.
+
+    Attributes:
+        games: the arrays of the games (:class:`~pyramid_env.engine.Games`).
+        outcome: what the last step reported.
+        actions: (B,) int64, to be filled in before :meth:`play`: all from 0 to A - 1.
+        restart: (B,) bool, games that :meth:`play` deals anew instead.
+        numbers: (B,) int64, the numbers of their deals, to be filled in before.
+        actions_count: A.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        rules: Rules,
+        level: str,
+        mask_format: str = "int8",
+        threads: int = 1,
+        reward_column: int = -1,
+        limit: int | None = None,
+    ) -> None:
+        self.rules, self.level = rules, level
+        self.actions_count = len(move_table(rules))
+        self.games: Games = new_games(count, rules, layout(rules, level).size, self.actions_count, mask_format)
+        self.outcome: Outcome = new_outcome(count)
+        self.actions = np.zeros(count, np.int64)
+        self.restart = np.zeros(count, np.bool_)
+        self.numbers = np.zeros(count, np.int64)
+        self._threads = min(threads, count)
+        self._settings = (reward_column, ILLEGAL_REWARD, NO_LIMIT if limit is None else limit)
+        self._link()
+
+    def _link(self) -> None:
+        """Take up what is shared, and the parts of the arrays that each thread plays."""
+        self._tables = tables(self.rules, self.level)
+        self._counts = np.zeros((self._threads, COUNTS), np.int64)
+        self._scratch = [new_scratch(self.rules) for _ in range(self._threads)]
+        self._crew = Crew(self._threads - 1)
+        count = self.actions.size
+        self._plays = [
+            partial(
+                play_games,
+                *self._tables,
+                *self.games.part(start, stop),
+                self._scratch[i],
+                self.actions[start:stop],
+                self.restart[start:stop],
+                self.numbers[start:stop],
+                *self.outcome.part(start, stop),
+                self._counts[i],
+                *self._settings,
+            )
+            for i, (start, stop) in enumerate(shares(count, self._threads))
+        ]
+        self._deals: list[Callable[..., int]] = [
+            partial(deal_games, *self._tables, *self.games, scratch) for scratch in self._scratch
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        linked = ("_tables", "_counts", "_scratch", "_crew", "_plays", "_deals")
+        return {name: value for name, value in self.__dict__.items() if name not in linked}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._link()
+
+    def play(self) -> Counts:
+        """Play ``actions``, or deal anew where ``restart`` says so."""
+        self._crew.run(self._plays)
+        return Counts(*map(sum, zip(*self._counts.tolist(), strict=True)))
+
+    def begin(self, index: NDArray[np.intp], deals: NDArray[np.int64] = NO_DEALS) -> None:
+        """Start games anew.
+
+        Args:
+            index: (n,) the games.
+            deals: (n,) numbers of their deals, from 0; (0,): their ranks and states have been written already.
+        """
+        parts = min(self._threads, 1 + index.size // DEALS_A_THREAD)
+        if parts == 1:
+            self._deals[0](index, deals)
+            return
+        work = [
+            partial(self._deals[i], index[start:stop], deals[start:stop])
+            for i, (start, stop) in enumerate(shares(index.size, parts))
+        ]
+        self._crew.run(work)
+
+    def first_refused(self, strict: bool) -> int:
+        """The first game whose action is outside 0..A-1 or, if strict, masked; -1 = none."""
+        return first_refused(self.games.bits, self.actions, self.restart, self.actions_count, strict)
+
+    def random_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """(B,) a random legal action for each game, 0 where there is none."""
+        actions = np.empty(self.actions.size, np.int64)
+        numbers = rng.integers(0, 2**64, size=actions.size, dtype=np.uint64)
+        random_actions(self.games.bits, numbers, actions)
+        return actions
+
+    def mask_row(self, game: int) -> NDArray[np.bool_]:
+        """(A,) legal moves of one game, a new array."""
+        return unpack_masks(self.games.bits[game].view(np.uint8), self.actions_count)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._crew.close()
+
+
+def unpack_masks(packed: NDArray[np.uint8], actions: int) -> NDArray[np.bool_]:
+    """Packed masks (..., bytes) as a new bool array (..., A)."""
+    return np.unpackbits(packed, axis=-1, count=actions, bitorder="little").view(np.bool_)

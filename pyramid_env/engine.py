@@ -1,0 +1,421 @@
+"""Engine: many games stepped, dealt and looked at in one kernel call each, by what a step changes (update.py).
+
+Kernels take the rules' tables packed into plain arrays, then the games' arrays, all of them rows of one game each; so
+slices of the arrays are batches of their own, and threads that step different slices never meet.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyramid_env import kernels
+from pyramid_env._numba import inlined, inlined_kernel, kernel
+from pyramid_env.bits import as_index, count_bits, lowest_bit, upper_half
+from pyramid_env.cards import RANKS_A_SUIT
+from pyramid_env.deal import shuffle, sorted_ids
+from pyramid_env.kernels import (
+    CLEARED,
+    CURSOR,
+    FACT_COLUMNS,
+    MAX_MOVES,
+    OVER,
+    PASS,
+    PASS_NUMBER,
+    PYRAMID,
+    SCORE,
+    STATE_COLUMNS,
+    STOCK,
+    Table,
+    start_state,
+    write_facts,
+)
+from pyramid_env.observation import Offsets, encode
+from pyramid_env.rules import Rules
+from pyramid_env.stepping import packed
+from pyramid_env.update import (
+    MEMORY_COLUMNS,
+    WORD_BITS,
+    Change,
+    begin_bits,
+    begin_memory,
+    pair_bits,
+    remove_from_row,
+    update_bits,
+    update_facts,
+    update_row,
+    words_for,
+)
+
+MASK_FORMATS: Final = ("int8", "packed")
+"""A mask as one int8 an action, or as one bit: action a is bit a % 8 of byte a // 8, in whole words of 8 bytes."""
+
+ENDED: Final = 0
+ILLEGAL: Final = 1
+DEAD: Final = 2
+COUNTS: Final = 3
+"""Columns of what a step counts."""
+
+apply: Final = inlined(kernels.apply)
+
+
+class Tables(NamedTuple):
+    """What the kernels need of some rules and a level, as read-only arrays."""
+
+    numbers: NDArray[np.int64]  # the Table's numbers, then the Offsets
+    first_action: NDArray[np.int64]
+    covers: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    pair_action: NDArray[np.int64]
+    tops_action: NDArray[np.int64]
+    moves: NDArray[np.int64]
+    pairs_of: NDArray[np.int64]  # (P, V) update.pair_bits
+    sorted_ranks: NDArray[np.int8]  # (cards,) the deck that every shuffle starts from
+    start: NDArray[np.int64]  # (5,) the position before the first move
+
+
+@lru_cache
+def tables(rules: Rules, level: str) -> Tables:
+    """The (cached) tables of some rules and a level."""
+    ranks: NDArray[np.int8] = sorted_ids(rules) % np.int8(RANKS_A_SUIT) + np.int8(1)
+    start = start_state(rules)
+    for made in (ranks, start):
+        made.setflags(write=False)
+    return Tables(*packed(rules, level), pair_bits(rules), ranks, start)
+
+
+class Games(NamedTuple):
+    """The arrays of B games, one row a game; kernels bring them up to date in place."""
+
+    ranks: NDArray[np.int8]  # (B, cards)
+    states: NDArray[np.int64]  # (B, 5)
+    memory: NDArray[np.int64]  # (B, MEMORY_COLUMNS)
+    bits: NDArray[np.int64]  # (B, words) legal moves
+    masks: NDArray[np.int8]  # (B, A) legal moves; (B, 0) where the bits are enough
+    facts: NDArray[np.int32]  # (B, 9)
+    rows: NDArray[np.int8]  # (B, F) observations
+    steps: NDArray[np.int64]  # (B,) of the running episode
+    scores: NDArray[np.int64]  # (B,) the facts' score
+    terminated: NDArray[np.bool_]  # (B,) no move is legal
+
+    def part(self, start: int, stop: int) -> Games:
+        """Some of the games, as views."""
+        parts: Any = [array[start:stop] for array in self]
+        return Games(*parts)
+
+
+class Outcome(NamedTuple):
+    """What a step reports, besides what it brings up to date."""
+
+    rewards: NDArray[np.float64]  # (B,)
+    truncated: NDArray[np.bool_]  # (B,)
+    illegal: NDArray[np.bool_]  # (B,) the action was masked and changed nothing
+
+    def part(self, start: int, stop: int) -> Outcome:
+        """That of some of the games, as views."""
+        parts: Any = [array[start:stop] for array in self]
+        return Outcome(*parts)
+
+
+def new_games(count: int, rules: Rules, features: int, actions: int, mask_format: str) -> Games:
+    """Arrays of zeros for so many games."""
+    wide = actions if mask_format == "int8" else 0
+    return Games(
+        ranks=np.zeros((count, rules.cards), np.int8),
+        states=np.zeros((count, STATE_COLUMNS), np.int64),
+        memory=np.zeros((count, MEMORY_COLUMNS), np.int64),
+        bits=np.zeros((count, words_for(rules)), np.int64),
+        masks=np.zeros((count, wide), np.int8),
+        facts=np.zeros((count, FACT_COLUMNS), np.int32),
+        rows=np.zeros((count, features), np.int8),
+        steps=np.zeros(count, np.int64),
+        scores=np.zeros(count, np.int64),
+        terminated=np.zeros(count, np.bool_),
+    )
+
+
+def new_outcome(count: int) -> Outcome:
+    """Arrays of zeros for so many games."""
+    return Outcome(np.zeros(count), np.zeros(count, np.bool_), np.zeros(count, np.bool_))
+
+
+def new_scratch(rules: Rules) -> NDArray[np.int64]:
+    """Room for what one kernel call needs beside the games: each thread needs its own."""
+    return np.zeros(MAX_MOVES + words_for(rules), np.int64)
+
+
+@inlined_kernel
+def unpack_table(
+    n: NDArray[np.int64],
+    first_action: NDArray[np.int64],
+    covers: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    pair_action: NDArray[np.int64],
+    tops_action: NDArray[np.int64],
+    moves: NDArray[np.int64],
+) -> Any:
+    """The Table of its packed form. It becomes part of the caller, so no array is handed back."""
+    return Table(
+        n[0],
+        n[1],
+        n[2],
+        n[3],
+        n[4],
+        n[5],
+        n[6],
+        n[7],
+        n[8],
+        n[9],
+        n[10],
+        n[11],
+        n[12],
+        n[13],
+        n[14],
+        n[15],
+        first_action,
+        covers,
+        rows,
+        pair_action,
+        tops_action,
+        moves,
+    )
+
+
+@inlined_kernel
+def _unpack_offsets(n: NDArray[np.int64]) -> Offsets:
+    return Offsets(n[16], n[17], n[18], n[19], n[20], n[21], n[22], n[23], n[24], n[25], n[26], n[27])
+
+
+@kernel
+def _begin_game(
+    full: Table,
+    at: Offsets,
+    ranks: NDArray[np.int8],
+    state: NDArray[np.int64],
+    memory: NDArray[np.int64],
+    words: NDArray[np.int64],
+    mask: NDArray[np.int8],
+    facts: NDArray[np.int32],
+    row: NDArray[np.int8],
+    scratch: NDArray[np.int64],
+) -> bool:
+    """Write all that follows from one game's deal and position; return whether it is over."""
+    pyramid, stock, cursor, pass_number = state[PYRAMID], state[STOCK], state[CURSOR], state[PASS]
+    begin_memory(full, ranks, pyramid, memory)
+    legal = begin_bits(full, ranks, pyramid, stock, cursor, pass_number, words, scratch)
+    for a in range(mask.size):
+        mask[a] = (words[a >> 6] >> (a & 63)) & 1
+    write_facts(full, ranks, state, legal, facts)
+    encode(full, at, ranks, state, row)
+    return legal == 0
+
+
+@kernel
+def deal_games(
+    numbers: NDArray[np.int64],
+    first_action: NDArray[np.int64],
+    covers: NDArray[np.int64],
+    rows_of: NDArray[np.int64],
+    pair_action: NDArray[np.int64],
+    tops_action: NDArray[np.int64],
+    moves: NDArray[np.int64],
+    pairs_of: NDArray[np.int64],
+    sorted_ranks: NDArray[np.int8],
+    start: NDArray[np.int64],
+    ranks: NDArray[np.int8],
+    states: NDArray[np.int64],
+    memory: NDArray[np.int64],
+    bits: NDArray[np.int64],
+    masks: NDArray[np.int8],
+    facts: NDArray[np.int32],
+    rows: NDArray[np.int8],
+    steps: NDArray[np.int64],
+    scores: NDArray[np.int64],
+    terminated: NDArray[np.bool_],
+    scratch: NDArray[np.int64],
+    games: NDArray[np.int64],
+    deals: NDArray[np.int64],
+) -> int:
+    """Start the listed games anew and write all that follows from their positions.
+
+    Args:
+        games: (n,) indices of games.
+        deals: (n,) numbers of the deals they get, or (0,): their ranks and states are there already.
+
+    Returns:
+        How many of them are over before the first move.
+    """
+    full = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
+    at = _unpack_offsets(numbers)
+    over = 0
+    for i in range(games.size):
+        b = games[i]
+        if deals.size:
+            shuffle(deals[i : i + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1], scratch)
+            for column_of_state in range(STATE_COLUMNS):
+                states[b, column_of_state] = start[column_of_state]
+        terminated[b] = _begin_game(
+            full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch
+        )
+        steps[b] = 0
+        scores[b] = facts[b, SCORE]
+        over += terminated[b]
+    return over
+
+
+@kernel
+def play_games(
+    numbers: NDArray[np.int64],
+    first_action: NDArray[np.int64],
+    covers: NDArray[np.int64],
+    rows_of: NDArray[np.int64],
+    pair_action: NDArray[np.int64],
+    tops_action: NDArray[np.int64],
+    moves: NDArray[np.int64],
+    pairs_of: NDArray[np.int64],
+    sorted_ranks: NDArray[np.int8],
+    start: NDArray[np.int64],
+    ranks: NDArray[np.int8],
+    states: NDArray[np.int64],
+    memory: NDArray[np.int64],
+    bits: NDArray[np.int64],
+    masks: NDArray[np.int8],
+    facts: NDArray[np.int32],
+    rows: NDArray[np.int8],
+    steps: NDArray[np.int64],
+    scores: NDArray[np.int64],
+    terminated: NDArray[np.bool_],
+    scratch: NDArray[np.int64],
+    actions: NDArray[np.int64],
+    restart: NDArray[np.bool_],
+    numbers_of: NDArray[np.int64],
+    rewards: NDArray[np.float64],
+    truncated: NDArray[np.bool_],
+    illegal: NDArray[np.bool_],
+    out_counts: NDArray[np.int64],
+    reward_column: int,
+    illegal_reward: float,
+    limit: int,
+) -> None:
+    """One step of many games.
+
+    A masked action changes nothing and is flagged.
+
+    Args:
+        actions: (B,) all from 0 to A - 1.
+        restart: (B,) games that are dealt anew instead.
+        numbers_of: (B,) the numbers of their deals.
+        reward_column: column of the facts whose growth is the reward; -1: rewards of legal actions are left at 0.
+        illegal_reward: reward of a masked action.
+        limit: steps after which an episode is truncated.
+        out_counts: (3,) gets how many games ended, how many actions were illegal, and how many of the new deals are
+            over before the first move.
+    """
+    full = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
+    at = _unpack_offsets(numbers)
+    ended, tried, dead = 0, 0, 0
+    words = bits.shape[1]
+    column = as_index(max(reward_column, 0))
+    for b in range(states.shape[0]):
+        illegal[b] = False
+        truncated[b] = False
+        rewards[b] = 0.0
+        if restart[b]:
+            shuffle(numbers_of[b : b + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1], scratch)
+            for column_of_state in range(STATE_COLUMNS):
+                states[b, column_of_state] = start[column_of_state]
+            terminated[b] = _begin_game(
+                full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch
+            )
+            steps[b] = 0
+            scores[b] = facts[b, SCORE]
+            dead += terminated[b]
+            continue
+        steps[b] += 1
+        truncated[b] = steps[b] >= limit
+        action = actions[b]
+        if not (bits[b, as_index(action >> 6)] >> (action & 63)) & 1:
+            illegal[b] = True
+            rewards[b] = illegal_reward
+            tried += 1
+            ended += truncated[b] or terminated[b]
+            continue
+        state = states[b]
+        after = apply(full, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED], action)
+        pyramid, stock, cursor, pass_number, cleared = after
+        change = Change(
+            state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], pyramid, stock, cursor, pass_number, cleared
+        )
+        state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED] = after
+        if masks.shape[1]:
+            for w in range(words):
+                scratch[MAX_MOVES + w] = bits[b, w]
+        legal = update_bits(full, pairs_of, ranks[b], change, memory[b], bits[b], scratch)
+        if masks.shape[1]:
+            for w in range(words):
+                now = bits[b, w]
+                changed = now ^ scratch[MAX_MOVES + w]
+                while changed:
+                    bit = lowest_bit(changed)
+                    masks[b, as_index(w * WORD_BITS + bit)] = (now >> bit) & 1
+                    changed &= changed - 1
+        facts[b, OVER] = not legal
+        facts[b, PASS_NUMBER] = pass_number
+        if action != full.actions - 1:  # a removal, not a draw
+            before = facts[b, column]
+            update_facts(full, change, facts[b])
+            remove_from_row(at, change, rows[b])
+            if reward_column >= 0:
+                rewards[b] = facts[b, column] - before
+            scores[b] = facts[b, SCORE]
+        update_row(full, at, ranks[b], change, rows[b])
+        terminated[b] = not legal
+        ended += truncated[b] or not legal
+    out_counts[ENDED] = ended
+    out_counts[ILLEGAL] = tried
+    out_counts[DEAD] = dead
+
+
+@kernel
+def first_refused(
+    bits: NDArray[np.int64], actions: NDArray[np.int64], restart: NDArray[np.bool_], count: int, strict: bool
+) -> int:
+    """The first game, not in ``restart``, whose action is outside 0..count-1 or, if strict, masked; -1 = none."""
+    for b in range(actions.size):
+        action = actions[b]
+        if restart[b]:
+            continue
+        if action < 0 or action >= count:
+            return b
+        if strict and not (bits[b, as_index(action >> 6)] >> (action & 63)) & 1:
+            return b
+    return -1
+
+
+@kernel
+def nth_action(words: NDArray[np.int64], n: Any) -> int:
+    """The action that is marked in place n (from 0) of those marked; n must be less than their number."""
+    for w in range(words.size):
+        here = count_bits(words[w])
+        if n < here:
+            word = words[w]
+            for _ in range(n):
+                word &= word - 1
+            return w * 64 + lowest_bit(word)
+        n -= here
+    return -1
+
+
+@kernel
+def random_actions(bits: NDArray[np.int64], numbers: NDArray[np.uint64], out_actions: NDArray[np.int64]) -> None:
+    """For each game a legal action, each alike if the numbers are uniform over all uint64; 0 where there is none."""
+    for b in range(bits.shape[0]):
+        legal = 0
+        for w in range(bits.shape[1]):
+            legal += count_bits(bits[b, w])
+        out_actions[b] = 0
+        if legal:
+            out_actions[b] = nth_action(bits[b], np.int64(upper_half(numbers[b], np.uint64(legal))))

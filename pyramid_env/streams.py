@@ -1,0 +1,68 @@
+"""Streams: the random deals that each game of a batch gets, the same as a single environment with its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+from gymnasium.utils import seeding
+from numpy.typing import NDArray
+
+from pyramid_env._numba import kernel
+from pyramid_env.deal import random_numbers
+
+
+class DealStreams:
+    """For each game the numbers of its coming random deals, as its own generator gives them, fetched several at a time.
+
+    A draw of several numbers gives the same numbers as so many single draws, so a game gets the deals of a single
+    environment with the same seed, and Python visits a game only once in ``AHEAD`` deals.
+    """
+
+    AHEAD: Final = 64
+
+    def __init__(self, games: int) -> None:
+        self.seeds: list[int | None] = [None] * games
+        self._generators: list[np.random.Generator | None] = [None] * games
+        self._numbers = np.zeros((games, self.AHEAD), np.int64)
+        self._used = np.full(games, self.AHEAD, np.int64)
+
+    def seed(self, seeds: Iterable[int | None], which: NDArray[np.bool_]) -> None:
+        """Start the streams of the marked games anew from their (checked) seeds; None leaves a stream as it is."""
+        for i, seed in enumerate(seeds):
+            if seed is not None and which[i]:
+                self.seeds[i], self._generators[i] = seed, None
+                self._used[i] = self.AHEAD
+
+    def generator(self, game: int) -> np.random.Generator:
+        """The game's generator, made when first needed."""
+        found = self._generators[game]
+        if found is None:
+            found, _ = seeding.np_random(self.seeds[game])
+            self._generators[game] = found
+        return found
+
+    def take(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
+        """The next deal number of each game in ``index``."""
+        numbers = np.empty(index.size, np.int64)
+        if not _take(self._numbers, self._used, index, numbers):
+            for i in index[self._used[index] == self.AHEAD].tolist():
+                self._numbers[i] = random_numbers(self.generator(i), self.AHEAD)
+                self._used[i] = 0
+            _take(self._numbers, self._used, index, numbers)
+        return numbers
+
+
+@kernel
+def _take(
+    numbers: NDArray[np.int64], used: NDArray[np.int64], index: NDArray[np.int64], out_numbers: NDArray[np.int64]
+) -> bool:
+    """Take a number of each stream in ``index``; if one has none left, take none at all and return false."""
+    for i in index:
+        if used[i] == numbers.shape[1]:
+            return False
+    for at in range(index.size):
+        out_numbers[at] = numbers[index[at], used[index[at]]]
+        used[index[at]] += 1
+    return True
