@@ -1,48 +1,51 @@
 """Arrays in, arrays out: reset and step of many games in the caller's own buffers, for loops of one's own.
 
-No objects, no infos, no autoreset, nothing kept from call to call: what a game is lies in the arrays alone, which may
-stand in any memory (shared between processes, pinned, behind a torch tensor). A loop of one's own::
+No objects, no infos, nothing kept from call to call: what a game is lies in the arrays alone, which may stand in any
+memory (shared between processes, pinned, behind a torch tensor). A loop of one's own::
 
     rules = pyramid_env.rules("pyramid")
     games = functional.arrays(rules, "memory", 4096)
     functional.reset(rules, "memory", games, deal_numbers)
     while True:
-        functional.step(rules, "memory", games, actions(games.rows, games.masks))
-        over = np.flatnonzero(games.facts[:, functional.OVER])
+        functional.step(rules, "memory", games, choose(games.rows, games.masks))
+        learn_from(games.rewards, games.terminated)
+        over = np.flatnonzero(games.terminated)
         functional.reset(rules, "memory", games, next_numbers(over.size), over)
 
-Rewards are differences of facts: the growth of ``facts[:, functional.PAR]`` is the reward ``"par"``.
+or, without a call for the new deals, ``step(..., restart=games.terminated.copy(), numbers=...)``. The kernels are those
+of the vector environment (:mod:`pyramid_env.engine`).
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pyramid_env.deal import deal_numbers
-from pyramid_env.env import ranks_of
-from pyramid_env.errors import PyramidError
-from pyramid_env.kernels import (
-    CARDS_LEFT,
-    CLEARED_IN,
-    FACT_COLUMNS,
-    MSC,
-    OVER,
-    PAR,
-    PASS_NUMBER,
-    PYRAMID_LEFT,
-    SCORE,
-    STATE_COLUMNS,
-    WON,
-    start_state,
+from pyramid_env.batch import NO_DEALS, NO_LIMIT
+from pyramid_env.deal import check_number
+from pyramid_env.engine import (
+    COUNTS,
+    ILLEGAL,
+    Games,
+    Outcome,
+    deal_games,
+    first_refused,
+    new_games,
+    new_outcome,
+    new_scratch,
+    play_games,
+    tables,
 )
+from pyramid_env.errors import PyramidError
+from pyramid_env.kernels import CARDS_LEFT, CLEARED_IN, MSC, OVER, PAR, PASS_NUMBER, PYRAMID_LEFT, SCORE, WON
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
+from pyramid_env.reward import ILLEGAL_REWARD
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
-from pyramid_env.stepping import observe_games, packed, play_games
 
 __all__ = [
     "CARDS_LEFT",
@@ -71,30 +74,30 @@ class Arrays(NamedTuple):
 
     ranks: NDArray[np.int8]  # (B, cards) the deal: pyramid places first, then the stock
     states: NDArray[np.int64]  # (B, 5) the position (pyramid_env.kernels)
-    masks: NDArray[np.int8]  # (B, A) 1 = legal; all zeros for a game that is over
+    memory: NDArray[np.int64]  # (B, .) what the engine knows of a position
+    bits: NDArray[np.int64]  # (B, words) legal moves: action a is bit a % 64 of word a // 64
+    masks: NDArray[np.int8]  # (B, A) legal moves: 1 = legal; all zeros for a game that is over
     facts: NDArray[np.int32]  # (B, 9) columns PYRAMID_LEFT, PAR, OVER, ...
     rows: NDArray[np.int8]  # (B, F) the observation
-    illegal: NDArray[np.bool_]  # (B,) the last step's action was illegal, and changed nothing
+    steps: NDArray[np.int64]  # (B,) of the running episode
+    scores: NDArray[np.int64]  # (B,) the score, were the game to end now
+    terminated: NDArray[np.bool_]  # (B,) no move is legal
+    rewards: NDArray[np.float64]  # (B,) of the last step, as the three below
+    truncated: NDArray[np.bool_]  # (B,) the episode has reached ``max_steps``
+    illegal: NDArray[np.bool_]  # (B,) the action was illegal, and changed nothing
 
 
 def arrays(rules: Rules | str, level: str, games: int) -> Arrays:
     """New buffers of zeros for so many games; reset them before stepping."""
-    return Arrays(
-        **{name: np.zeros((games, *shape), dtype) for name, (shape, dtype) in _expected(rules, level).items()}
-    )
-
-
-def _expected(rules: Rules | str, level: str) -> dict[str, tuple[tuple[int, ...], type[np.generic]]]:
-    """Shape without the batch axis, and type, of each buffer."""
     chosen = read_rules(rules)
-    return {
-        "ranks": ((chosen.cards,), np.int8),
-        "states": ((STATE_COLUMNS,), np.int64),
-        "masks": ((len(move_table(chosen)),), np.int8),
-        "facts": ((FACT_COLUMNS,), np.int32),
-        "rows": ((layout(chosen, level).size,), np.int8),
-        "illegal": ((), np.bool_),
-    }
+    own = new_games(games, chosen, layout(chosen, level).size, len(move_table(chosen)), "int8")
+    return Arrays(*own, *new_outcome(games))
+
+
+@lru_cache
+def _expected(rules: Rules, level: str) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
+    """Shape without the batch axis, and type, of each buffer."""
+    return tuple((array.shape[1:], array.dtype) for array in arrays(rules, level, 1))
 
 
 def check(rules: Rules | str, level: str, buffers: Arrays) -> int:
@@ -102,11 +105,11 @@ def check(rules: Rules | str, level: str, buffers: Arrays) -> int:
 
     Every function here does so first: compiled code would write beyond a buffer that is too small.
     """
-    games = len(buffers.illegal)
-    for (name, (shape, dtype)), array in zip(_expected(rules, level).items(), buffers, strict=True):
+    games = len(buffers.ranks)
+    for name, array, (shape, dtype) in zip(Arrays._fields, buffers, _expected(read_rules(rules), level), strict=True):
         if not isinstance(array, np.ndarray) or array.shape != (games, *shape) or array.dtype != dtype:
             got = f"{getattr(array, 'dtype', type(array).__name__)} of shape {getattr(array, 'shape', '?')}"
-            raise PyramidError(f"{name}: expected {np.dtype(dtype)} of shape {(games, *shape)}, got {got}")
+            raise PyramidError(f"{name}: expected {dtype} of shape {(games, *shape)}, got {got}")
         if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
             raise PyramidError(f"{name}: expected a C-contiguous, aligned and writable array")
     return games
@@ -133,58 +136,94 @@ def reset(
     """
     chosen = read_rules(rules)
     index = _index(games, check(chosen, level, buffers))
-    ids = deal_numbers(numbers, chosen)
-    if len(ids) != index.size:
-        raise PyramidError(f"numbers: expected {index.size} deal numbers, one a game, got {len(ids)}")
-    buffers.ranks[index] = ranks_of(ids)
-    buffers.states[index] = start_state(chosen)
-    buffers.illegal[index] = False
-    _observe(chosen, level, buffers, index)
+    deals = np.array(numbers, np.int64).reshape(-1)
+    if deals.size != index.size:
+        raise PyramidError(f"numbers: expected {index.size} deal numbers, one a game, got {deals.size}")
+    if deals.size:
+        check_number(int(deals.min()))
+    _begin(chosen, level, buffers, index, deals)
 
 
 def observe(rules: Rules | str, level: str, buffers: Arrays, games: NDArray[np.integer[Any]] | None = None) -> None:
-    """Masks, facts and rows of positions that the caller wrote into ``ranks`` and ``states``; PyramidError as above."""
+    """Write all that follows from positions that the caller wrote into ``ranks`` and ``states``; errors as above."""
     index = _index(games, check(rules, level, buffers))
-    _observe(read_rules(rules), level, buffers, index)
+    _begin(read_rules(rules), level, buffers, index, NO_DEALS)
 
 
 def step(
     rules: Rules | str,
     level: str,
     buffers: Arrays,
-    actions: NDArray[np.int64],
-    skip: NDArray[np.bool_] | None = None,
+    actions: NDArray[np.integer[Any]],
+    *,
+    restart: NDArray[np.bool_] | None = None,
+    numbers: NDArray[np.integer[Any]] | None = None,
+    reward: int = PAR,
+    max_steps: int = NO_LIMIT,
 ) -> int:
-    """Play one action in every game, in place; ``masks`` must be those of ``states``, as every call here leaves them.
+    """Play one action in every game, in place.
 
     Args:
         rules: preset, text or Rules.
         level: information level of the rows.
-        buffers: written to.
-        actions: (B,) integers. One outside 0..A-1 or masked changes nothing and is flagged in ``illegal``; in a game
-            that is over every action is illegal.
-        skip: (B,) true: leave this game as it is.
+        buffers: written to; as ``reset``, ``observe`` or ``step`` left them.
+        actions: (B,) integers from 0 to A - 1. One that is masked changes nothing and is flagged in ``illegal``; in a
+            game that is over every action is.
+        restart: (B,) games that are dealt anew instead, their reward being 0; None: none.
+        numbers: (B,) the numbers of their deals; those of other games are not looked at.
+        reward: the fact whose growth is the reward: PAR, MSC or WON.
+        max_steps: ``truncated`` from so many steps on.
 
     Returns:
         How many actions were illegal.
 
     Raises:
-        PyramidError: buffers, actions or ``skip`` that do not fit. Nothing has changed then.
+        PyramidError: buffers or arguments that do not fit; DeckError: a number that is none. Nothing has changed then.
     """
     chosen = read_rules(rules)
     games = check(chosen, level, buffers)
-    given, left_out = np.asarray(actions), np.zeros(games, np.bool_) if skip is None else np.asarray(skip)
-    if given.dtype.kind not in "iu" or given.shape != (games,):
-        raise PyramidError(f"actions: expected integers of shape ({games},), got {given.dtype} of shape {given.shape}")
-    if left_out.dtype != np.bool_ or left_out.shape != (games,):
-        raise PyramidError(f"skip: expected bool of shape ({games},), got {left_out.dtype} of shape {left_out.shape}")
-    chosen_actions, left_out = np.array(given, np.int64), np.array(left_out)  # as the kernels are compiled
-    ranks, states, masks, facts, rows, illegal = buffers
-    return play_games(*packed(chosen, level), ranks, states, chosen_actions, left_out, masks, facts, rows, illegal)
+    given = _of_shape("actions", actions, games, "iu", "integers").astype(np.int64)
+    again = np.zeros(games, np.bool_) if restart is None else _of_shape("restart", restart, games, "b", "bool").copy()
+    deals = np.zeros(games, np.int64)
+    if numbers is not None:
+        deals = _of_shape("numbers", numbers, games, "iu", "integers").astype(np.int64)
+    elif again.any():
+        raise PyramidError("numbers: expected deal numbers for the games in restart, got None")
+    if again.any():
+        check_number(int(deals[again].min()))
+    count = len(move_table(chosen))
+    if reward not in (PAR, MSC, WON):
+        raise PyramidError(f"reward: expected PAR, MSC or WON, got {reward!r}")
+    wrong = first_refused(buffers.bits, given, again, count, False)
+    if wrong >= 0:
+        raise PyramidError(f"actions: expected integers from 0 to {count - 1}, got {given[wrong]} for game {wrong}")
+    counts = np.zeros(COUNTS, np.int64)
+    play_games(
+        *tables(chosen, level),
+        *_own(buffers),
+        new_scratch(chosen),
+        given,
+        again,
+        deals,
+        *Outcome(buffers.rewards, buffers.truncated, buffers.illegal),
+        counts,
+        reward,
+        ILLEGAL_REWARD,
+        max_steps,
+    )
+    return int(counts[ILLEGAL])
+
+
+def _of_shape(name: str, values: object, games: int, kinds: str, what: str) -> NDArray[Any]:
+    """The values as an array (B,); PyramidError if they are of another shape or kind."""
+    given = np.asarray(values)
+    if given.dtype.kind not in kinds or given.shape != (games,):
+        raise PyramidError(f"{name}: expected {what} of shape ({games},), got {given.dtype} of shape {given.shape}")
+    return given
 
 
 def _index(games: object, count: int) -> NDArray[np.int64]:
-    """(n,) int64 indices of games; PyramidError if there are others, or one twice."""
+    """(n,) int64 indices of games; PyramidError for others."""
     if games is None:
         return np.arange(count)
     given = np.asarray(games)
@@ -193,6 +232,15 @@ def _index(games: object, count: int) -> NDArray[np.int64]:
     return np.array(given, np.int64)
 
 
-def _observe(rules: Rules, level: str, buffers: Arrays, index: NDArray[np.int64]) -> None:
-    ranks, states, masks, facts, rows, _ = buffers
-    observe_games(*packed(rules, level), ranks, states, index, masks, facts, rows)
+def _own(buffers: Arrays) -> Games:
+    """Those of the buffers that are the games themselves."""
+    parts: tuple[Any, ...] = buffers
+    return Games(*parts[: len(Games._fields)])
+
+
+def _begin(rules: Rules, level: str, buffers: Arrays, index: NDArray[np.int64], deals: NDArray[np.int64]) -> None:
+    if not index.size:
+        return
+    for told in (buffers.rewards, buffers.truncated, buffers.illegal):
+        told[index] = 0
+    deal_games(*tables(rules, level), *_own(buffers), new_scratch(rules), index, deals)

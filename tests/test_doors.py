@@ -65,7 +65,8 @@ def test_arrays_hold_what_the_vector_environment_holds(preset, level) -> None:
         for name in ("ranks", "states", "masks", "facts"):
             assert np.array_equal(getattr(games, name), getattr(envs, name)), name
         assert np.array_equal(games.rows, envs.buffer)
-        over = np.flatnonzero(games.facts[:, functional.OVER])
+        assert np.array_equal(games.terminated, games.facts[:, functional.OVER] != 0)
+        over = np.flatnonzero(games.terminated)
         if over.size:
             numbers = rng.integers(100, size=over.size)
             functional.reset(rules, level, games, numbers, over)
@@ -77,25 +78,45 @@ def test_arrays_hold_what_the_vector_environment_holds(preset, level) -> None:
         illegal = ~games.masks[np.arange(5), actions].astype(bool)
         assert functional.step(rules, level, games, actions) == illegal.sum()
         assert np.array_equal(games.illegal, illegal)
-        envs.step(actions)
+        _, rewards, _, _, _ = envs.step(actions)
+        assert np.array_equal(games.rewards, rewards)
 
 
-def test_skipped_games_and_illegal_actions_change_nothing() -> None:
-    games = functional.arrays("mini", "table", 3)
-    functional.reset("mini", "table", games, [1, 2, 3])
+def test_a_step_deals_anew_where_it_is_told_to() -> None:
+    rules, restart, numbers = pe.rules("mini"), np.array([False, True, False]), np.array([-5, 7, -5])
+    games, fresh = functional.arrays(rules, "memory", 3), functional.arrays(rules, "memory", 1)
+    functional.reset(rules, "memory", games, [1, 2, 3])
+    functional.reset(rules, "memory", fresh, [7])
+    draw = len(move_table(rules)) - 1
+    functional.step(rules, "memory", games, np.full(3, draw), restart=restart, numbers=numbers, max_steps=1)
+    assert np.array_equal(games.rows[1], fresh.rows[0])
+    assert games.steps.tolist() == [1, 0, 1]
+    assert games.truncated.tolist() == [True, False, True]
+    with pytest.raises(PyramidError, match="numbers: expected deal numbers for the games in restart, got None"):
+        functional.step(rules, "memory", games, np.full(3, draw), restart=restart)
+    with pytest.raises(DeckError, match="expected a whole number from 0"):
+        functional.step(rules, "memory", games, np.full(3, draw), restart=~restart, numbers=numbers)
+
+
+def test_illegal_actions_change_nothing_but_the_count_of_steps() -> None:
+    games = functional.arrays("mini", "table", 2)
+    functional.reset("mini", "table", games, [1, 2])
     before = [array.copy() for array in games]
     draw = len(move_table(pe.rules("mini"))) - 1
-    assert functional.step("mini", "table", games, np.array([draw, 99, -1]), np.array([True, False, False])) == 2
-    assert games.illegal.tolist() == [False, True, True]
-    games.illegal[:] = False
+    assert functional.step("mini", "table", games, np.argmin(games.masks, axis=1)) == 2
+    assert (games.illegal.tolist(), games.rewards.tolist()) == ([True, True], [-1.0, -1.0])
+    for array in (games.illegal, games.rewards, games.steps):
+        array[:] = 0
     assert all(map(np.array_equal, before, games))
     game = pe.Game(1, "mini")
     game.play("draw")
     games.states[0] = game.state
     functional.observe("mini", "table", games, np.array([0]))
-    assert np.flatnonzero(games.masks[0]).tolist() == sorted(
-        move_table(pe.rules("mini")).index(move) for move in game.legal_moves
-    )
+    legal = sorted(move_table(pe.rules("mini")).index(move) for move in game.legal_moves)
+    assert np.flatnonzero(games.masks[0]).tolist() == legal
+    for action in (draw + 1, -1):
+        with pytest.raises(PyramidError, match=f"actions: expected integers from 0 to {draw}, got {action} for game 1"):
+            functional.step("mini", "table", games, np.array([draw, action]))
 
 
 def test_buffers_may_lie_in_any_memory() -> None:
@@ -142,8 +163,10 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
     assert not games.ranks.any()
     with pytest.raises(PyramidError, match=r"actions: expected integers of shape \(2,\), got float64"):
         functional.step("mini", "memory", games, np.zeros(2))
-    with pytest.raises(PyramidError, match=r"skip: expected bool of shape \(2,\), got int64"):
-        functional.step("mini", "memory", games, np.zeros(2, np.int64), np.zeros(2, np.int64))
+    with pytest.raises(PyramidError, match=r"restart: expected bool of shape \(2,\), got int64"):
+        functional.step("mini", "memory", games, np.zeros(2, np.int64), restart=np.zeros(2, np.int64))
+    with pytest.raises(PyramidError, match="reward: expected PAR, MSC or WON, got 'par'"):
+        functional.step("mini", "memory", games, np.zeros(2, np.int64), reward="par")
 
 
 # ---- the mask inside the observation ---------------------------------------------------------------------------------
