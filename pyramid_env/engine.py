@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env import kernels
-from pyramid_env._numba import inlined, inlined_kernel, kernel
+from pyramid_env._numba import inlined, kernel
 from pyramid_env.bits import as_index, count_bits, lowest_bit, upper_half
 from pyramid_env.cards import RANKS_A_SUIT
 from pyramid_env.deal import shuffle, sorted_ids
@@ -35,7 +35,7 @@ from pyramid_env.kernels import (
 )
 from pyramid_env.observation import Offsets, encode
 from pyramid_env.rules import Rules
-from pyramid_env.stepping import packed
+from pyramid_env.stepping import packed, unpack_offsets, unpack_table
 from pyramid_env.update import (
     MEMORY_COLUMNS,
     WORD_BITS,
@@ -147,48 +147,6 @@ def new_scratch(rules: Rules) -> NDArray[np.int64]:
     return np.zeros(MAX_MOVES + words_for(rules), np.int64)
 
 
-@inlined_kernel
-def unpack_table(
-    n: NDArray[np.int64],
-    first_action: NDArray[np.int64],
-    covers: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    pair_action: NDArray[np.int64],
-    tops_action: NDArray[np.int64],
-    moves: NDArray[np.int64],
-) -> Any:
-    """The Table of its packed form. It becomes part of the caller, so no array is handed back."""
-    return Table(
-        n[0],
-        n[1],
-        n[2],
-        n[3],
-        n[4],
-        n[5],
-        n[6],
-        n[7],
-        n[8],
-        n[9],
-        n[10],
-        n[11],
-        n[12],
-        n[13],
-        n[14],
-        n[15],
-        first_action,
-        covers,
-        rows,
-        pair_action,
-        tops_action,
-        moves,
-    )
-
-
-@inlined_kernel
-def _unpack_offsets(n: NDArray[np.int64]) -> Offsets:
-    return Offsets(n[16], n[17], n[18], n[19], n[20], n[21], n[22], n[23], n[24], n[25], n[26], n[27])
-
-
 @kernel
 def _begin_game(
     full: Table,
@@ -249,7 +207,7 @@ def deal_games(
         How many of them are over before the first move.
     """
     full = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
-    at = _unpack_offsets(numbers)
+    at = unpack_offsets(numbers)
     over = 0
     for i in range(games.size):
         b = games[i]
@@ -315,7 +273,7 @@ def play_games(
             over before the first move.
     """
     full = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
-    at = _unpack_offsets(numbers)
+    at = unpack_offsets(numbers)
     ended, tried, dead = 0, 0, 0
     words = bits.shape[1]
     column = as_index(max(reward_column, 0))

@@ -13,7 +13,7 @@ from pyramid_env._numba import kernel
 from pyramid_env.bits import count_bits, upper_half
 from pyramid_env.crew import Crew, shares
 from pyramid_env.deal import GAMMA, MAX_NUMBER, Deal, mix, shuffle
-from pyramid_env.engine import apply, nth_action, tables, unpack_table
+from pyramid_env.engine import apply, nth_action, tables
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import (
     CARDS_LEFT,
@@ -35,6 +35,7 @@ from pyramid_env.kernels import (
 )
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
+from pyramid_env.stepping import unpack_table
 from pyramid_env.update import MEMORY_COLUMNS, Change, begin_bits, begin_memory, update_bits, words_for
 
 STREAM: Final = np.uint64(0xD1B54A32D192ED03)

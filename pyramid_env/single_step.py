@@ -27,15 +27,14 @@ from pyramid_env.kernels import (
     OVER,
     SCORE,
     STATE_COLUMNS,
-    Table,
     step,
     table,
     write_facts,
     write_mask,
 )
-from pyramid_env.observation import Layout, Offsets, encode, layout
+from pyramid_env.observation import Layout, encode, layout
 from pyramid_env.rules import Rules
-from pyramid_env.stepping import observe_games, packed
+from pyramid_env.stepping import observe_games, packed, unpack_offsets, unpack_table
 
 _ACTIONS: Final = 0
 _FIELDS: Final = 1
@@ -113,23 +112,8 @@ def play_game(
     e = d + flat[_LENGTHS + 4]
     f = e + flat[_LENGTHS + 5]
     n = flat[_HEAD:a]
-    full = Table(
-        n[0],
-        n[1],
-        n[2],
-        n[3],
-        n[4],
-        n[5],
-        n[6],
-        n[7],
-        n[8],
-        n[9],
-        n[10],
-        n[11],
-        n[12],
-        n[13],
-        n[14],
-        n[15],
+    full = unpack_table(
+        n,
         flat[a:b],
         flat[b:c],
         flat[c:d],
@@ -137,7 +121,7 @@ def play_game(
         flat[e:f].reshape((piles, piles)),
         flat[f:].reshape((actions, 3)),
     )
-    at = Offsets(n[16], n[17], n[18], n[19], n[20], n[21], n[22], n[23], n[24], n[25], n[26], n[27])
+    at = unpack_offsets(n)
     ranks, state, scratch = bytes_[row_end:], longs[:STATE_COLUMNS], longs[STATE_COLUMNS:]
     before = facts_row[column] if column >= 0 else 0
     step(full, state, action)

@@ -8,12 +8,12 @@ arrays, first, since Numba unpacks a Table from Python in 10 microseconds a call
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyramid_env._numba import allocating_kernel
+from pyramid_env._numba import allocating_kernel, inlined_kernel
 from pyramid_env.kernels import MAX_MOVES, Table, step, table, write_facts, write_mask
 from pyramid_env.observation import Offsets, encode, layout
 from pyramid_env.rules import Rules
@@ -41,8 +41,8 @@ def packed(rules: Rules, level: str) -> Packed:
     return Packed(numbers, *(array for array in full if isinstance(array, np.ndarray)))
 
 
-@allocating_kernel
-def _unpack(
+@inlined_kernel
+def unpack_table(
     n: NDArray[np.int64],
     first_action: NDArray[np.int64],
     covers: NDArray[np.int64],
@@ -50,9 +50,9 @@ def _unpack(
     pair_action: NDArray[np.int64],
     tops_action: NDArray[np.int64],
     moves: NDArray[np.int64],
-) -> tuple[Table, Offsets]:
-    """The Table and Offsets of their packed form."""
-    full = Table(
+) -> Any:
+    """The Table of its packed form. It becomes part of the caller, so no array is handed back."""
+    return Table(
         n[0],
         n[1],
         n[2],
@@ -76,8 +76,12 @@ def _unpack(
         tops_action,
         moves,
     )
-    at = Offsets(n[16], n[17], n[18], n[19], n[20], n[21], n[22], n[23], n[24], n[25], n[26], n[27])
-    return full, at
+
+
+@inlined_kernel
+def unpack_offsets(n: NDArray[np.int64]) -> Offsets:
+    """The Offsets that follow the Table's numbers."""
+    return Offsets(n[16], n[17], n[18], n[19], n[20], n[21], n[22], n[23], n[24], n[25], n[26], n[27])
 
 
 @allocating_kernel
@@ -97,7 +101,8 @@ def observe_games(
     out_rows: NDArray[np.int8],
 ) -> None:
     """Write masks (B, A), facts (B, 9) and observation rows (B, F) of the games whose indices are listed."""
-    full, at = _unpack(numbers, first_action, covers, rows, pair_action, tops_action, moves)
+    full = unpack_table(numbers, first_action, covers, rows, pair_action, tops_action, moves)
+    at = unpack_offsets(numbers)
     scratch = np.empty(MAX_MOVES, np.int64)
     for b in games:
         legal = write_mask(full, ranks[b], states[b], out_masks[b], scratch)
@@ -128,7 +133,8 @@ def play_games(
     ``masks`` must be those of ``states``. Games marked in ``skip`` are left alone. An action outside 0..A-1 or masked
     changes nothing and is flagged in ``out_illegal``. Returns the number of illegal actions.
     """
-    full, at = _unpack(numbers, first_action, covers, rows, pair_action, tops_action, moves)
+    full = unpack_table(numbers, first_action, covers, rows, pair_action, tops_action, moves)
+    at = unpack_offsets(numbers)
     scratch = np.empty(MAX_MOVES, np.int64)
     illegal = 0
     for b in range(states.shape[0]):

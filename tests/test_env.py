@@ -397,10 +397,10 @@ def test_symptom_16_no_global_generator_is_used() -> None:
 
     np.random.seed(1)  # noqa: NPY002 (the global generator is the subject)
     random.seed(1)
-    states = (random.getstate(), pickle.dumps(np.random.get_state()))  # noqa: NPY002
+    states = (random.getstate(), pickle.dumps(np.random.get_state()))  # noqa: NPY002 (likewise)
     first = record()
-    assert (random.getstate(), pickle.dumps(np.random.get_state())) == states  # noqa: NPY002
-    np.random.seed(2)  # noqa: NPY002
+    assert (random.getstate(), pickle.dumps(np.random.get_state())) == states  # noqa: NPY002 (likewise)
+    np.random.seed(2)  # noqa: NPY002 (likewise)
     random.seed(2)
     assert same(first, record())
 

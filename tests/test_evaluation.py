@@ -272,7 +272,7 @@ def test_a_worker_that_dies_is_an_error_and_no_endless_wait() -> None:
             return os._exit, (1,)  # what unpickles it dies
 
     with pytest.raises(PyramidError, match="one of 2 processes ended before its answer"):
-        list(bounds_module._search([1, 2], MINI, Deadly(), workers=2))  # type: ignore[arg-type]
+        list(bounds_module._search([1, 2], MINI, Deadly(), workers=2))  # type: ignore[arg-type]  # a stand-in
 
 
 def test_stored_bounds_are_used_for_the_same_question_only(tmp_path: Path) -> None:
@@ -500,7 +500,7 @@ def test_ctrl_c_leaves_the_records_of_finished_agents(
     def interrupted(agent: Agent, *args: object, **options: object) -> list[GameRecord]:
         if agent.name == "greedy":
             raise KeyboardInterrupt
-        return evaluate_agent(agent, *args, **options)  # type: ignore[arg-type]
+        return evaluate_agent(agent, *args, **options)  # type: ignore[arg-type]  # a stand-in
 
     monkeypatch.setattr(evaluate, "evaluate_agent", interrupted)
     call = ["--agents", "random", "greedy", "--rules", "mini", "--deals", "test:0-9", "--out", str(tmp_path)]

@@ -94,7 +94,7 @@ def test_what_is_no_position_is_refused() -> None:
         lambda: render.text(game.rules),
         lambda: render.text(game.rules, game.deal),
         lambda: render.text(game, game.deal),
-        lambda: render.svg("pyramid", game.deal, game.state),  # type: ignore[arg-type]
+        lambda: render.svg("pyramid", game.deal, game.state),  # type: ignore[arg-type]  # the wrong order is the subject
     ]
     for call in calls:
         with pytest.raises(TypeError, match="expected a Game"):

@@ -53,7 +53,7 @@ def test_names_loaded_late_are_ordinary_names() -> None:
     assert pe.__version__ == "0.1.0"
     assert not hasattr(pe, "nonsense")
     with pytest.raises(AttributeError, match="module 'pyramid_env' has no attribute 'slove'"):
-        pe.slove  # noqa: B018
+        pe.slove  # noqa: B018 (the look-up is the subject)
     names: dict = {}
     exec("from pyramid_env import *", names)
     assert set(pe.__all__) <= set(names)

@@ -460,7 +460,7 @@ def test_symptom_16_the_same_seed_gives_the_same_games_whatever_the_global_gener
 
     np.random.seed(1)  # noqa: NPY002 (the global generator is the subject)
     first = record()
-    np.random.seed(2)  # noqa: NPY002
+    np.random.seed(2)  # noqa: NPY002 (likewise)
     assert same(first, record())
     draws = {tuple(pe.PyramidVectorEnv(3).reset()[1]["deal"]) for _ in range(3)}
     assert len(draws) == 3, "without a seed every environment deals its own"
