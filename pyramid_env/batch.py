@@ -27,6 +27,7 @@ from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.reward import ILLEGAL_REWARD
 from pyramid_env.rules import Rules
+from pyramid_env.streams import DealStreams
 
 NO_DEALS: Final[NDArray[np.int64]] = np.empty(0, np.int64)
 DEALS_A_THREAD: Final = 32
@@ -36,11 +37,13 @@ NO_LIMIT: Final = 2**62
 
 
 class Counts(NamedTuple):
-    """What happened in a step: so many games ended, actions were illegal, new deals are over before the first move."""
+    """What happened in a step: so many games ended, actions were illegal, new deals are over before the first move,
+    and games dealt the last of their coming deals."""
 
     ended: int
     illegal: int
     dead: int
+    spent: int
 
 
 class Batch:
@@ -51,7 +54,7 @@ class Batch:
         outcome: what the last step reported.
         actions: (B,) int64, to be filled in before :meth:`play`: all from 0 to A - 1.
         restart: (B,) bool, games that :meth:`play` deals anew instead.
-        numbers: (B,) int64, the numbers of their deals, to be filled in before.
+        numbers: (B,) int64, the numbers of the deals; without streams to be filled in before games are dealt anew.
         actions_count: A.
     """
 
@@ -64,6 +67,7 @@ class Batch:
         threads: int = 1,
         reward_column: int = -1,
         limit: int | None = None,
+        streams: DealStreams | None = None,
     ) -> None:
         self.rules, self.level = rules, level
         self.actions_count = len(move_table(rules))
@@ -72,6 +76,8 @@ class Batch:
         self.actions = np.zeros(count, np.int64)
         self.restart = np.zeros(count, np.bool_)
         self.numbers = np.zeros(count, np.int64)
+        self._coming = np.zeros((count, 0), np.int64) if streams is None else streams.numbers
+        self._used = np.zeros(count, np.int64) if streams is None else streams.used
         self._threads = min(threads, count)
         self._settings = (reward_column, ILLEGAL_REWARD, NO_LIMIT if limit is None else limit)
         self._link()
@@ -92,6 +98,8 @@ class Batch:
                 self.actions[start:stop],
                 self.restart[start:stop],
                 self.numbers[start:stop],
+                self._coming[start:stop],
+                self._used[start:stop],
                 *self.outcome.part(start, stop),
                 self._counts[i],
                 *self._settings,

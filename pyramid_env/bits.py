@@ -48,6 +48,14 @@ def _upper_half(_typing: Any, _one: Any, _other: Any) -> Any:
     return types.uint64(types.uint64, types.uint64), emit
 
 
+def _load_shared(_typing: Any, _address: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+        return builder.load_atomic(pointer, "acquire", 8)
+
+    return _MASK_TO_NUMBER, emit
+
+
 _intrinsic: Final[Any] = intrinsic
 
 count_bits: Callable[[int], int] = _intrinsic(_count_bits)
@@ -65,3 +73,6 @@ three instructions at every access. For indexing alone: in sums it would make fl
 
 upper_half: Callable[[np.uint64, np.uint64], np.uint64] = _intrinsic(_upper_half)
 """The upper 64 bits of the product of two uint64 of 64 bits. Callable from kernels only."""
+
+load_shared: Callable[[int], int] = _intrinsic(_load_shared)
+"""The int64 at an address that another thread may write: read anew each time. Callable from kernels only."""

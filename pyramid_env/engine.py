@@ -56,7 +56,8 @@ MASK_FORMATS: Final = ("int8", "packed")
 ENDED: Final = 0
 ILLEGAL: Final = 1
 DEAD: Final = 2
-COUNTS: Final = 3
+SPENT: Final = 3
+COUNTS: Final = 4
 """Columns of what a step counts."""
 
 apply: Final = inlined(kernels.apply)
@@ -250,6 +251,8 @@ def play_games(
     actions: NDArray[np.int64],
     restart: NDArray[np.bool_],
     numbers_of: NDArray[np.int64],
+    coming: NDArray[np.int64],
+    used: NDArray[np.int64],
     rewards: NDArray[np.float64],
     truncated: NDArray[np.bool_],
     illegal: NDArray[np.bool_],
@@ -265,16 +268,18 @@ def play_games(
     Args:
         actions: (B,) all from 0 to A - 1.
         restart: (B,) games that are dealt anew instead.
-        numbers_of: (B,) the numbers of their deals.
+        numbers_of: (B,) the numbers of their deals; written if there are ``coming`` ones.
+        coming: (B, n) numbers of each game's coming deals; (B, 0): ``numbers_of`` has been written already.
+        used: (B,) how many of them have been dealt; less than n for games that are dealt anew.
         reward_column: column of the facts whose growth is the reward; -1: rewards of legal actions are left at 0.
         illegal_reward: reward of a masked action.
         limit: steps after which an episode is truncated.
-        out_counts: (3,) gets how many games ended, how many actions were illegal, and how many of the new deals are
-            over before the first move.
+        out_counts: (4,) gets how many games ended, how many actions were illegal, how many of the new deals are over
+            before the first move, and how many games have dealt the last of their coming deals.
     """
     full = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
     at = unpack_offsets(numbers)
-    ended, tried, dead = 0, 0, 0
+    ended, tried, dead, spent = 0, 0, 0, 0
     words = bits.shape[1]
     column = as_index(max(reward_column, 0))
     for b in range(states.shape[0]):
@@ -282,6 +287,10 @@ def play_games(
         truncated[b] = False
         rewards[b] = 0.0
         if restart[b]:
+            if coming.shape[1]:
+                numbers_of[b] = coming[b, used[b]]
+                used[b] += 1
+                spent += used[b] == coming.shape[1]
             shuffle(numbers_of[b : b + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1], scratch)
             for column_of_state in range(STATE_COLUMNS):
                 states[b, column_of_state] = start[column_of_state]
@@ -335,6 +344,7 @@ def play_games(
     out_counts[ENDED] = ended
     out_counts[ILLEGAL] = tried
     out_counts[DEAD] = dead
+    out_counts[SPENT] = spent
 
 
 @kernel

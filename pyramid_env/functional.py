@@ -205,6 +205,8 @@ def step(
         given,
         again,
         deals,
+        np.zeros((games, 0), np.int64),
+        np.zeros(games, np.int64),
         *Outcome(buffers.rewards, buffers.truncated, buffers.illegal),
         counts,
         reward,

@@ -18,6 +18,10 @@ class DealStreams:
 
     A draw of several numbers gives the same numbers as so many single draws, so a game gets the deals of a single
     environment with the same seed, and Python visits a game only once in ``AHEAD`` deals.
+
+    Attributes:
+        numbers: (B, AHEAD) int64, the coming deals of each game.
+        used: (B,) int64, how many of them have been dealt; AHEAD: there are none left.
     """
 
     AHEAD: Final = 64
@@ -25,15 +29,15 @@ class DealStreams:
     def __init__(self, games: int) -> None:
         self.seeds: list[int | None] = [None] * games
         self._generators: list[np.random.Generator | None] = [None] * games
-        self._numbers = np.zeros((games, self.AHEAD), np.int64)
-        self._used = np.full(games, self.AHEAD, np.int64)
+        self.numbers = np.zeros((games, self.AHEAD), np.int64)
+        self.used = np.full(games, self.AHEAD, np.int64)
 
     def seed(self, seeds: Iterable[int | None], which: NDArray[np.bool_]) -> None:
         """Start the streams of the marked games anew from their (checked) seeds; None leaves a stream as it is."""
         for i, seed in enumerate(seeds):
             if seed is not None and which[i]:
                 self.seeds[i], self._generators[i] = seed, None
-                self._used[i] = self.AHEAD
+                self.used[i] = self.AHEAD
 
     def generator(self, game: int) -> np.random.Generator:
         """The game's generator, made when first needed."""
@@ -46,12 +50,16 @@ class DealStreams:
     def take(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
         """The next deal number of each game in ``index``."""
         numbers = np.empty(index.size, np.int64)
-        if not _take(self._numbers, self._used, index, numbers):
-            for i in index[self._used[index] == self.AHEAD].tolist():
-                self._numbers[i] = random_numbers(self.generator(i), self.AHEAD)
-                self._used[i] = 0
-            _take(self._numbers, self._used, index, numbers)
+        if not _take(self.numbers, self.used, index, numbers):
+            self.fill(index)
+            _take(self.numbers, self.used, index, numbers)
         return numbers
+
+    def fill(self, index: NDArray[np.intp]) -> None:
+        """Fetch numbers for those games in ``index`` that have none left."""
+        for i in index[self.used[index] == self.AHEAD].tolist():
+            self.numbers[i] = random_numbers(self.generator(i), self.AHEAD)
+            self.used[i] = 0
 
 
 @kernel

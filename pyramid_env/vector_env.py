@@ -143,6 +143,8 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self.single_action_space, self.single_observation_space = single.action_space, single.observation_space
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self._streams = DealStreams(num_envs)
+        self._spent = True  # some game may have no deal left that was fetched ahead
         self._batch = Batch(
             self.num_envs,
             self.rules,
@@ -151,10 +153,10 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             _positive("num_threads", num_threads),
             column_of(self._reward),
             self.max_episode_steps,
+            self._streams if self.deals is None else None,
         )
         self._batch.numbers[:] = NO_NUMBER
         self._unnumbered: dict[int, Deal] = {}  # deals without number, by game
-        self._streams = DealStreams(num_envs)
         self._ended = np.zeros(num_envs, np.bool_)  # the last step ended the episode
         self._dead = np.zeros(num_envs, np.bool_)  # started by the caller in a position that is over
         self._restarts = 0  # so many have ended and are dealt anew by the next step
@@ -207,6 +209,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         which = self._reset_mask(given.pop("reset_mask", None))
         starts, seeds = self._starts(given, which), self._seeds(seed)
         self._streams.seed(seeds, which)
+        self._spent = True
         index = np.flatnonzero(which)
         if starts is None:
             self._deal_random(index)
@@ -235,11 +238,11 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self._check_legal()
         batch, outcome, counted = self._batch, self._batch.outcome, column_of(self._reward) >= 0
         if self._restarts:
-            (restarted,) = batch.restart.nonzero()
-            self._number(restarted, self._next_numbers(restarted))
+            self._name_deals()
         if not counted:
             np.copyto(self._before, self.facts)
-        ended, illegal, dead = batch.play()
+        ended, illegal, dead, spent = batch.play()
+        self._spent |= spent > 0
         if counted:
             rewards = outcome.rewards.copy()
         else:
@@ -247,7 +250,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             rewards[outcome.illegal] = ILLEGAL_REWARD
             rewards[batch.restart] = 0.0
         if dead:
-            self._deal_random(restarted[batch.games.terminated[restarted]])
+            self._deal_random(np.flatnonzero(batch.restart & batch.games.terminated))
         terminated, truncated = batch.games.terminated.copy(), outcome.truncated.copy()
         tried = outcome.illegal if illegal else None
         if ended and self.autoreset_mode == AutoresetMode.SAME_STEP:
@@ -407,6 +410,18 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
 
     def _next_numbers(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
         return self._streams.take(index) if self.deals is None else next_numbers(self.deals, index.size)
+
+    def _name_deals(self) -> None:
+        """See to it that the games that the coming step deals anew have deals: their streams' or the source's."""
+        if self.deals is None and not self._spent and not self._unnumbered:
+            return
+        (index,) = self._batch.restart.nonzero()
+        if self.deals is not None:
+            self._number(index, next_numbers(self.deals, index.size))
+            return
+        self._streams.fill(index)
+        self._spent = bool((self._streams.used == DealStreams.AHEAD).any())
+        self._forget_unnumbered(index)
 
     def _number(self, index: NDArray[np.intp], numbers: NDArray[np.int64]) -> None:
         """Note the deals of some games; DeckError if a number is none."""
