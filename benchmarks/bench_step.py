@@ -4,38 +4,37 @@
 
 Only ``step`` is timed; legal random actions are chosen between the steps. ``cpu`` is by CPU time of the whole process,
 ``wall`` by the clock, which on a busy machine means little. The fastest of several rounds counts: the one least
-disturbed. Ratios are by CPU time, except those between numbers of threads. Peers that are not installed are named.
+disturbed. Ratios are by CPU time, except those between numbers of threads; to another library there is one for each row
+of ours above, in their order. The other libraries are those of benchmarks/peers.py, which
+pip install -c constraints.txt -e ".[bench]" brings; those that are not installed are named.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import peers
 from gymnasium.vector import SyncVectorEnv
+from timing import Playable, Rate, Timer, measure, one_core, take_turns
 
 import pyramid_env as pe
 
 ID = pe.registration.ENV_ID
-ROUNDS = 8
-WARM_UP = 150  # steps before the first round: games that began together do not end together
 MAIN = 4096
 THREADS_AT = 16_384
 SYNC_GAMES = 64
-PEERS = ("pgx", "jumanji", "envpool", "pyspiel")
-PARTS = ("single", "sizes", "threads", "levels", "presets", "rollout", "memory")
-
-
-class Rate(NamedTuple):
-    """Steps a second."""
-
-    cpu: float
-    wall: float
+OURS = (
+    {"copy": False},
+    {"copy": False, "action_mask_format": "packed"},
+    {"copy": False, "autoreset_mode": "SameStep"},  # as pgx and jumanji do
+)  # what is set beside the peers
+Rows = dict[str, tuple[int, Rate]]  # by name: number of games, steps a second
+PARTS = ("single", "peers", "sizes", "threads", "levels", "presets", "rollout", "memory")
 
 
 def main() -> None:
@@ -44,9 +43,10 @@ def main() -> None:
     print(f"{'environment':<58}{'games':>8}{'cpu':>14}{'wall':>14}{'ratio':>8}  to")
     for part in options.only:
         MEASURES[part](options)
-    missing = [name for name in PEERS if importlib.util.find_spec(name) is None]
+    missing = [peer for peer in (*peers.SINGLE, *peers.MANY) if not peers.installed(peer)]
     if missing:
-        print(f"not installed, so not measured: {', '.join(missing)}")
+        print("not measured, since their modules are not installed:", end=" ")
+        print(", ".join(f"{peer.name} ({peer.module})" for peer in missing))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,17 +55,16 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rules", default="pyramid", help="preset, or a text such as microsoft:passes=1")
     made.add_argument("--observation", default="memory", help="table, memory or clairvoyant")
     made.add_argument("--sizes", type=int, nargs="+", default=[1, 16, 256, 1024, 4096, 16384, 65536])
+    made.add_argument("--peer-sizes", type=int, nargs="+", default=[256, 1024, 4096, 16384], help="games of the peers")
     made.add_argument("--seconds", type=float, default=0.4, help="seconds a round, choosing actions included")
     made.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="default: all parts")
     return made
 
 
-def report(name: str, games: int, rate: Rate, reference: Rate | None = None, to: str = "", wall: bool = False) -> Rate:
-    """Print one row, with the ratio to another."""
-    ratio = ""
-    if reference is not None:
-        ratio = f"{rate.wall / reference.wall if wall else rate.cpu / reference.cpu:.2f}"
-    print(f"{name:<58}{games:>8,}{rate.cpu:>14,.0f}{rate.wall:>14,.0f}{ratio:>8}  {to}", flush=True)
+def report(name: str, games: int, rate: Rate, *ratios: float, to: str = "") -> Rate:
+    """Print one row, with what it is compared to."""
+    columns = "".join(f"{ratio:>8.2f}" for ratio in ratios)
+    print(f"{name:<58}{games:>8,}{rate.cpu:>14,.0f}{rate.wall:>14,.0f}{columns}  {to}".rstrip(), flush=True)
     return rate
 
 
@@ -73,37 +72,80 @@ def report(name: str, games: int, rate: Rate, reference: Rate | None = None, to:
 
 
 def single(options: argparse.Namespace) -> None:
-    """One game at a time: CartPole and ours through gym.make. Rows of other single environments belong here."""
-    cartpole = report("CartPole, gym.make", 1, single_rate(gym.make("CartPole-v1"), any_action, options.seconds))
-    ours = gym.make(ID, rules=options.rules, observation=options.observation)
-    report("Pyramid, gym.make", 1, single_rate(ours, legal_action, options.seconds), cartpole, "CartPole, gym.make")
+    """One game at a time: ours through gym.make, and other libraries'."""
+    env = gym.make(ID, rules=options.rules, observation=options.observation)
+    with one_core() as kept:
+        head(peers.SINGLE, kept)
+        table(*side_by_side({"Pyramid, gym.make": single_game(env)}, peers.SINGLE, options))
+
+
+def peer_games(options: argparse.Namespace) -> None:
+    """Many games: ours, and other libraries'."""
+    found: tuple[Rows, Rows] = {}, {}
+    with one_core() as kept:
+        head(peers.MANY, kept)
+        for games in options.peer_sizes:
+            plays = {name_of(settings): our_games(games, options, **settings) for settings in OURS}
+            rates = side_by_side(plays, peers.MANY, options)
+            table(*rates)
+            for best, rows in zip(found, rates, strict=True):
+                best |= {name: max(row, best.get(name, row), key=lambda row: row[1].cpu) for name, row in rows.items()}
+    print("each at its best number of games:")
+    table(*found)
+
+
+def head(rows: Sequence[peers.Peer], kept: bool) -> None:
+    """Say how the rows below are measured, and what a step of each peer includes."""
+    print(f"in turns, {'all on one core' if kept else 'on as many cores as each takes'}; what is timed:")
+    print("    Pyramid: masks, observation, rewards, facts of the infos; dealt anew by the next step, or SameStep")
+    for peer in filter(peers.installed, rows):
+        print(f"    {peer.name}: {peer.includes}")
+
+
+def side_by_side(
+    ours: Mapping[str, Playable], others: Sequence[peers.Peer], options: argparse.Namespace
+) -> tuple[Rows, Rows]:
+    """Measure ours and those of the peers that are installed and work, in turns."""
+    games = next(iter(ours.values())).games
+    timers = {name: Timer(play) for name, play in ours.items()}
+    for peer in filter(peers.installed, others):
+        timer = peers.started(peer, games)
+        if isinstance(timer, Timer):
+            timers[peer.name] = timer
+        else:
+            print(f"{peer.name:<58}{games:>8,}  fails: {timer}", flush=True)
+    take_turns(timers.values(), options.seconds)
+    rows = {name: (games, timer.best) for name, timer in timers.items()}
+    return {name: rows.pop(name) for name in ours}, rows
+
+
+def table(ours: Rows, others: Rows) -> None:
+    """Print rows of ours, then the others with how many times as fast each of ours is."""
+    for name, row in ours.items():
+        report(name, *row)
+    for name, (games, rate) in others.items():
+        report(name, games, rate, *(fast.cpu / rate.cpu for _, fast in ours.values()), to="Pyramid / this")
 
 
 def sizes(options: argparse.Namespace) -> None:
-    """Numbers of games, beside CartPole's vector environment, and SyncVectorEnv over our own single one."""
+    """Numbers of games, and SyncVectorEnv over our own single environment."""
     single_env = {"rules": options.rules, "observation": options.observation}
     sync = SyncVectorEnv([lambda: gym.make(ID, **single_env)] * SYNC_GAMES)
-    synced = report(f"Pyramid, SyncVectorEnv of {SYNC_GAMES}", SYNC_GAMES, vector_rate(sync, masked_actions, options))
+    synced = measure(vector_games(sync, masked_actions), options.seconds)
+    report(f"Pyramid, SyncVectorEnv of {SYNC_GAMES}", SYNC_GAMES, synced)
     for games in options.sizes:
-        cartpole = gym.make_vec("CartPole-v1", num_envs=games, vectorization_mode="vector_entry_point")
-        reference = report("CartPole, its vector environment", games, vector_rate(cartpole, any_actions, options))
-        for settings in (
-            {"copy": True},
-            {"copy": False},
-            {"copy": False, "action_mask_format": "packed"},
-            {"copy": False, "autoreset_mode": "SameStep"},
-        ):
-            rate = ours(games, options, **settings)
-            report(f"Pyramid, {text(settings)}", games, rate, reference, "CartPole")
-        print(f"{'':<58}{'':>8}{'':>14}{'':>14}{rate.cpu / synced.cpu:>8.0f}  SyncVectorEnv")
+        for settings in ({"copy": True}, *OURS):
+            rate = our_rate(games, options, **settings)
+            report(name_of(settings), games, rate, rate.cpu / synced.cpu, to="SyncVectorEnv")
 
 
 def threads(options: argparse.Namespace) -> None:
     """One thread and two; the ratio is by the clock."""
     for settings in ({"copy": False}, {"copy": False, "action_mask_format": "packed"}):
-        one = report(f"Pyramid, {text(settings)}, one thread", THREADS_AT, ours(THREADS_AT, options, **settings))
-        two = ours(THREADS_AT, options, num_threads=2, **settings)
-        report(f"Pyramid, {text(settings)}, two threads", THREADS_AT, two, one, "one thread, by the clock", wall=True)
+        one = report(f"Pyramid, {text(settings)}, one thread", THREADS_AT, our_rate(THREADS_AT, options, **settings))
+        two = our_rate(THREADS_AT, options, num_threads=2, **settings)
+        ratio = two.wall / one.wall
+        report(f"Pyramid, {text(settings)}, two threads", THREADS_AT, two, ratio, to="one thread, by the clock")
 
 
 def levels(options: argparse.Namespace) -> None:
@@ -112,15 +154,15 @@ def levels(options: argparse.Namespace) -> None:
         *({"observation": level} for level in ("table", "memory", "clairvoyant")),
         *({"reward": reward} for reward in ("msc", "win", "shaped")),
     ):
-        report(f"Pyramid, {text(settings)}", MAIN, ours(MAIN, options, copy=False, **settings))
+        report(name_of(settings), MAIN, our_rate(MAIN, options, copy=False, **settings))
 
 
 def presets(options: argparse.Namespace) -> None:
     """Every preset, full masks and packed."""
     for preset in pe.PRESETS:
-        full = report(f"{preset}, int8 masks", MAIN, ours(MAIN, options, rules=preset, copy=False))
-        rate = ours(MAIN, options, rules=preset, copy=False, action_mask_format="packed")
-        report(f"{preset}, packed masks", MAIN, rate, full, "int8 masks")
+        full = report(f"{preset}, int8 masks", MAIN, our_rate(MAIN, options, rules=preset, copy=False))
+        rate = our_rate(MAIN, options, rules=preset, copy=False, action_mask_format="packed")
+        report(f"{preset}, packed masks", MAIN, rate, rate.cpu / full.cpu, to="int8 masks")
 
 
 def rollout(options: argparse.Namespace) -> None:
@@ -142,7 +184,7 @@ def memory(options: argparse.Namespace) -> None:
     for mask_format in ("int8", "packed"):
         envs = pe.PyramidVectorEnv(MAIN, options.rules, options.observation, copy=False, action_mask_format=mask_format)
         envs.reset(seed=0)
-        rate = ours(MAIN, options, copy=False, action_mask_format=mask_format)
+        rate = our_rate(MAIN, options, copy=False, action_mask_format=mask_format)
         rows = {"mask": envs.masks.nbytes, "observation": envs.buffer.nbytes, "facts": envs.facts.nbytes}
         handed = sum(rows.values()) / MAIN
         print(f"{mask_format}: {handed:.0f} bytes a game of mask, observation and facts kept up to date, "
@@ -159,21 +201,28 @@ def memory(options: argparse.Namespace) -> None:
 
 
 MEASURES: dict[str, Callable[[argparse.Namespace], None]] = {
-    "single": single, "sizes": sizes, "threads": threads, "levels": levels, "presets": presets, "rollout": rollout,
-    "memory": memory,
+    "single": single, "peers": peer_games, "sizes": sizes, "threads": threads, "levels": levels, "presets": presets,
+    "rollout": rollout, "memory": memory,
 }  # fmt: skip
 
 
 # ---- how it is measured ----------------------------------------------------------------------------------------------
 
 
-def ours(games: int, options: argparse.Namespace, **settings: Any) -> Rate:
+def our_rate(games: int, options: argparse.Namespace, **settings: Any) -> Rate:
     """The rate of our vector environment."""
+    return measure(our_games(games, options, **settings), options.seconds)
+
+
+def our_games(games: int, options: argparse.Namespace, **settings: Any) -> Playable:
+    """Our vector environment, with random legal actions."""
     arguments = {"rules": options.rules, "observation": options.observation, "illegal_action": "raise", **settings}
-    envs = gym.make_vec(ID, num_envs=games, **arguments)
-    rate = vector_rate(envs, legal_actions, options)
-    envs.close()
-    return rate
+    return vector_games(gym.make_vec(ID, num_envs=games, **arguments), random_actions)
+
+
+def name_of(settings: dict[str, Any]) -> str:
+    """The name of a row of ours."""
+    return f"Pyramid, {text(settings)}"
 
 
 def text(settings: dict[str, Any]) -> str:
@@ -181,65 +230,31 @@ def text(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def single_rate(env: gym.Env[Any, Any], choose: Callable[..., Any], seconds: float) -> Rate:
-    """Steps a second of one environment; resets are not timed."""
+def single_game(env: gym.Env[Any, Any]) -> Playable:
+    """Our single environment, with random legal actions."""
     rng = np.random.default_rng(0)
-    _, info = env.reset(seed=0)
-    best = Rate(0.0, 0.0)
-    for _ in range(ROUNDS):
-        steps, cpu, wall, end = 0, 0.0, 0.0, time.perf_counter() + seconds
-        while time.perf_counter() < end:
-            action = choose(env, info, rng)
-            cpu_start, start = time.process_time(), time.perf_counter()
-            _, _, terminated, truncated, info = env.step(action)
-            wall += time.perf_counter() - start
-            cpu += time.process_time() - cpu_start
-            steps += 1
-            if terminated or truncated:
-                _, info = env.reset()
-        best = Rate(max(best.cpu, steps / cpu), max(best.wall, steps / wall))
-    return best
+
+    def choose(outcome: Any) -> int:
+        if outcome is None or outcome[2] or outcome[3]:
+            outcome = env.reset(seed=0 if outcome is None else None)
+        legal = np.flatnonzero(outcome[-1]["action_mask"])
+        return int(legal[rng.integers(len(legal))])
+
+    return Playable(1, env.step, choose)
 
 
-def vector_rate(
-    envs: gym.vector.VectorEnv[Any, Any, Any], choose: Callable[..., Any], options: argparse.Namespace
-) -> Rate:
-    """Games times steps a second; the games' own resets are part of the steps."""
+def vector_games(envs: gym.vector.VectorEnv[Any, Any, Any], actions: Callable[..., Any]) -> Playable:
+    """A vector environment of our games; their resets are part of its steps."""
     rng = np.random.default_rng(0)
-    _, infos = envs.reset(seed=0)
-    best = Rate(0.0, 0.0)
-    for warm in (True, *(False for _ in range(ROUNDS))):
-        steps, cpu, wall, end = 0, 0.0, 0.0, time.perf_counter() + options.seconds
-        while steps < 3 or (steps < WARM_UP if warm else time.perf_counter() < end):
-            actions = choose(envs, infos, rng)
-            cpu_start, start = time.process_time(), time.perf_counter()
-            *_, infos = envs.step(actions)
-            wall += time.perf_counter() - start
-            cpu += time.process_time() - cpu_start
-            steps += 1
-        if not warm:
-            played = steps * envs.num_envs
-            best = Rate(max(best.cpu, played / cpu), max(best.wall, played / wall))
-    return best
+
+    def choose(outcome: Any) -> Any:
+        outcome = envs.reset(seed=0) if outcome is None else outcome
+        return actions(envs, outcome[-1], rng)
+
+    return Playable(envs.num_envs, envs.step, choose)
 
 
-def any_action(env: Any, info: dict[str, Any], rng: np.random.Generator) -> int:
-    """A random action of two."""
-    return int(rng.integers(2))
-
-
-def legal_action(env: Any, info: dict[str, Any], rng: np.random.Generator) -> int:
-    """A random legal action."""
-    legal = np.flatnonzero(info["action_mask"])
-    return int(legal[rng.integers(len(legal))])
-
-
-def any_actions(envs: Any, infos: dict[str, Any], rng: np.random.Generator) -> Any:
-    """A random action of two for each game."""
-    return rng.integers(2, size=envs.num_envs)
-
-
-def legal_actions(envs: Any, infos: dict[str, Any], rng: np.random.Generator) -> Any:
+def random_actions(envs: Any, infos: dict[str, Any], rng: np.random.Generator) -> Any:
     """A random legal action for each game, as our vector environment draws them."""
     return envs.unwrapped.random_actions(rng)
 
