@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env import kernels
-from pyramid_env._numba import inlined, kernel
+from pyramid_env._numba import inlined, inlined_kernel, kernel
 from pyramid_env.bits import as_index, count_bits, lowest_bit, upper_half
 from pyramid_env.cards import RANKS_A_SUIT
 from pyramid_env.deal import shuffle, sorted_ids
@@ -31,9 +31,10 @@ from pyramid_env.kernels import (
     STOCK,
     Table,
     start_state,
+    table,
     write_facts,
 )
-from pyramid_env.observation import Offsets, encode
+from pyramid_env.observation import Offsets, encode, layout, seen_below
 from pyramid_env.rules import Rules
 from pyramid_env.stepping import packed, unpack_offsets, unpack_table
 from pyramid_env.update import (
@@ -76,6 +77,8 @@ class Tables(NamedTuple):
     pairs_of: NDArray[np.int64]  # (P, V) update.pair_bits
     sorted_ranks: NDArray[np.int8]  # (cards,) the deck that every shuffle starts from
     start: NDArray[np.int64]  # (5,) the position before the first move
+    first_facts: NDArray[np.int32]  # (9,) the facts of that position, a move being legal; (0,) where cards lie open
+    first_row: NDArray[np.int8]  # (F,) its row without ``pyramid`` and ``unseen``; (0,) where cards lie open
 
 
 @lru_cache
@@ -83,9 +86,26 @@ def tables(rules: Rules, level: str) -> Tables:
     """The (cached) tables of some rules and a level."""
     ranks: NDArray[np.int8] = sorted_ids(rules) % np.int8(RANKS_A_SUIT) + np.int8(1)
     start = start_state(rules)
-    for made in (ranks, start):
+    facts, row = _first(rules, level, ranks, start)
+    for made in (ranks, start, facts, row):
         made.setflags(write=False)
-    return Tables(*packed(rules, level), pair_bits(rules), ranks, start)
+    return Tables(*packed(rules, level), pair_bits(rules), ranks, start, facts, row)
+
+
+def _first(
+    rules: Rules, level: str, ranks: NDArray[np.int8], start: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    """``first_facts`` and ``first_row``: what all deals have in common before the first move, so it is only copied."""
+    full, shown = table(rules), layout(rules, level)
+    if start[CURSOR] > 0 or shown.offsets.clairvoyant_stock >= 0 or seen_below(full, 0, int(start[PASS])) > 0:
+        return np.zeros(0, np.int32), np.zeros(0, np.int8)
+    facts, row = np.zeros(FACT_COLUMNS, np.int32), np.zeros(shown.size, np.int8)
+    write_facts(full, ranks, start, 1, facts)
+    encode(full, shown.offsets, ranks, start, row)
+    for name, field in shown.views(row).items():
+        if name in ("pyramid", "unseen"):
+            field[:] = 0
+    return facts, row
 
 
 class Games(NamedTuple):
@@ -160,16 +180,61 @@ def _begin_game(
     facts: NDArray[np.int32],
     row: NDArray[np.int8],
     scratch: NDArray[np.int64],
+    first_facts: NDArray[np.int32],
+    first_row: NDArray[np.int8],
 ) -> bool:
-    """Write all that follows from one game's deal and position; return whether it is over."""
+    """Write all that follows from one game's deal and position; return whether it is over.
+
+    ``first_facts`` and ``first_row``: those of the tables if the position is the first one, or (0,).
+    """
     pyramid, stock, cursor, pass_number = state[PYRAMID], state[STOCK], state[CURSOR], state[PASS]
     begin_memory(full, ranks, pyramid, memory)
-    legal = begin_bits(full, ranks, pyramid, stock, cursor, pass_number, words, scratch)
+    legal = begin_bits(full, ranks, pyramid, stock, cursor, pass_number, memory, words, scratch)
+    if mask.size:
+        _write_mask(words, mask)
+    if first_row.size:
+        for fact in range(first_facts.size):
+            facts[fact] = first_facts[fact]
+        facts[OVER] = not legal
+        for field in range(first_row.size):
+            row[field] = first_row[field]
+        for i in range(full.places):
+            row[at.pyramid + i] = ranks[i]
+        if at.unseen >= 0:
+            for k in range(full.places, ranks.size):
+                row[as_index(at.unseen + ranks[k] - 1)] += 1
+    else:
+        write_facts(full, ranks, state, 1 if legal else 0, facts)
+        encode(full, at, ranks, state, row)
+    return not legal
+
+
+@inlined_kernel
+def _write_mask(words: NDArray[np.int64], mask: NDArray[np.int8]) -> None:
     for a in range(mask.size):
-        mask[a] = (words[a >> 6] >> (a & 63)) & 1
-    write_facts(full, ranks, state, legal, facts)
-    encode(full, at, ranks, state, row)
-    return legal == 0
+        mask[a] = 0
+    for w in range(words.size):
+        word = words[w]
+        while word:
+            mask[as_index(w * WORD_BITS + lowest_bit(word))] = 1
+            word &= word - 1
+
+
+@inlined_kernel
+def _write_changed(now: int, changed: int, word: int, spare: int, at_once: int, mask: NDArray[np.int8]) -> None:
+    """Write the actions that changed in a word of the mask.
+
+    The first few without a jump that could not be foretold, which is dearer than the writes: where there are fewer,
+    that of the ``spare`` action is written, changed or not.
+    """
+    for _ in range(at_once):
+        bit = lowest_bit(changed | spare)
+        mask[as_index(word * WORD_BITS + bit)] = (now >> bit) & 1
+        changed &= changed - 1
+    while changed:
+        bit = lowest_bit(changed)
+        mask[as_index(word * WORD_BITS + bit)] = (now >> bit) & 1
+        changed &= changed - 1
 
 
 @kernel
@@ -184,6 +249,8 @@ def deal_games(
     pairs_of: NDArray[np.int64],
     sorted_ranks: NDArray[np.int8],
     start: NDArray[np.int64],
+    first_facts: NDArray[np.int32],
+    first_row: NDArray[np.int8],
     ranks: NDArray[np.int8],
     states: NDArray[np.int64],
     memory: NDArray[np.int64],
@@ -210,6 +277,8 @@ def deal_games(
     full = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
     at = unpack_offsets(numbers)
     over = 0
+    if not deals.size:
+        first_row = first_row[:0]
     for i in range(games.size):
         b = games[i]
         if deals.size:
@@ -217,8 +286,9 @@ def deal_games(
             for column_of_state in range(STATE_COLUMNS):
                 states[b, column_of_state] = start[column_of_state]
         terminated[b] = _begin_game(
-            full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch
-        )
+            full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch,
+            first_facts, first_row,
+        )  # fmt: skip
         steps[b] = 0
         scores[b] = facts[b, SCORE]
         over += terminated[b]
@@ -237,6 +307,8 @@ def play_games(
     pairs_of: NDArray[np.int64],
     sorted_ranks: NDArray[np.int8],
     start: NDArray[np.int64],
+    first_facts: NDArray[np.int32],
+    first_row: NDArray[np.int8],
     ranks: NDArray[np.int8],
     states: NDArray[np.int64],
     memory: NDArray[np.int64],
@@ -281,6 +353,7 @@ def play_games(
     at = unpack_offsets(numbers)
     ended, tried, dead, spent = 0, 0, 0, 0
     words = bits.shape[1]
+    last_action = 1 << ((full.actions - 1) & 63)
     column = as_index(max(reward_column, 0))
     for b in range(states.shape[0]):
         illegal[b] = False
@@ -295,8 +368,9 @@ def play_games(
             for column_of_state in range(STATE_COLUMNS):
                 states[b, column_of_state] = start[column_of_state]
             terminated[b] = _begin_game(
-                full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch
-            )
+                full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch,
+                first_facts, first_row,
+            )  # fmt: skip
             steps[b] = 0
             scores[b] = facts[b, SCORE]
             dead += terminated[b]
@@ -325,10 +399,10 @@ def play_games(
             for w in range(words):
                 now = bits[b, w]
                 changed = now ^ scratch[MAX_MOVES + w]
-                while changed:
-                    bit = lowest_bit(changed)
-                    masks[b, as_index(w * WORD_BITS + bit)] = (now >> bit) & 1
-                    changed &= changed - 1
+                if w == words - 1:  # kings, waste, draw: at nearly every step
+                    _write_changed(now, changed, w, last_action, 4, masks[b])
+                elif changed:
+                    _write_changed(now, changed, w, 1 << (WORD_BITS - 2), 2, masks[b])
         facts[b, OVER] = not legal
         facts[b, PASS_NUMBER] = pass_number
         if action != full.actions - 1:  # a removal, not a draw

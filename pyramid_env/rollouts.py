@@ -153,6 +153,8 @@ def _roll(
     pairs_of: NDArray[np.int64],
     sorted_ranks: NDArray[np.int8],
     start: NDArray[np.int64],
+    first_facts: NDArray[np.int32],
+    first_row: NDArray[np.int8],
     deals: NDArray[np.int64],
     given_ranks: NDArray[np.int8],
     seeds: NDArray[np.uint64],
@@ -176,7 +178,7 @@ def _roll(
             shuffle(deals[b : b + 1].view(np.uint64), sorted_ranks, own_ranks, scratch)
         pyramid, stock, cursor, pass_number, cleared = start[0], start[1], start[2], start[3], start[4]
         begin_memory(full, ranks, pyramid, memory)
-        going = begin_bits(full, ranks, pyramid, stock, cursor, pass_number, words, scratch) > 0
+        going = begin_bits(full, ranks, pyramid, stock, cursor, pass_number, memory, words, scratch)
         stream = mix(seeds[b] + STREAM)
         steps = 0
         while going and steps < max_steps:

@@ -143,16 +143,38 @@ def begin_bits(
     stock: int,
     cursor: int,
     pass_number: int,
+    memory: NDArray[np.int64],
     out_words: NDArray[np.int64],
     out_actions: NDArray[np.int64],
-) -> int:
-    """Write all legal moves of a position as bits, and as scratch their actions; return how many."""
-    count = list_moves(full, ranks, pyramid, stock, cursor, pass_number, out_actions)
+) -> bool:
+    """Write all legal moves of a position as bits; return whether there is one. ``out_actions`` is scratch."""
     for w in range(out_words.size):
         out_words[w] = 0
+    if full.overlap:
+        return _list_bits(full, ranks, pyramid, stock, cursor, pass_number, out_words, out_actions)
+    if is_finished(full, pyramid, stock, cursor, pass_number):
+        return False
+    _open_pairs(full, ranks, memory[EXPOSED], memory, out_words)
+    _write_others(full, ranks, stock, cursor, memory, out_words)
+    return _write_draw(full, ranks, pyramid, stock, cursor, pass_number, out_words, out_actions)
+
+
+@inlined_kernel
+def _list_bits(
+    full: Table,
+    ranks: NDArray[np.int8],
+    pyramid: int,
+    stock: int,
+    cursor: int,
+    pass_number: int,
+    words: NDArray[np.int64],
+    out_actions: NDArray[np.int64],
+) -> bool:
+    """Mark all legal moves, listed one by one, in words of zeros; return whether there is one."""
+    count = list_moves(full, ranks, pyramid, stock, cursor, pass_number, out_actions)
     for m in range(count):
-        set_bit(out_words, out_actions[m])
-    return count
+        set_bit(words, out_actions[m])
+    return count > 0
 
 
 @inlined_kernel
@@ -169,7 +191,7 @@ def update_bits(
     pyramid, stock, cursor, pass_number = change.pyramid, change.stock, change.cursor, change.pass_number
     if full.overlap:  # a card that left may open pairs of cards that are still covered
         memory[EXPOSED] = exposed_places(full, pyramid)
-        return begin_bits(full, ranks, pyramid, stock, cursor, pass_number, words, out_actions) > 0
+        return begin_bits(full, ranks, pyramid, stock, cursor, pass_number, memory, words, out_actions)
     if is_finished(full, pyramid, stock, cursor, pass_number):
         for w in range(words.size):
             words[w] = 0
@@ -177,6 +199,21 @@ def update_bits(
     if pyramid != change.pyramid_before:
         _update_pairs(full, pairs_of, ranks, change.pyramid_before & ~pyramid, pyramid, memory, words)
     _write_others(full, ranks, stock, cursor, memory, words)
+    return _write_draw(full, ranks, pyramid, stock, cursor, pass_number, words, out_actions)
+
+
+@inlined_kernel
+def _write_draw(
+    full: Table,
+    ranks: NDArray[np.int8],
+    pyramid: int,
+    stock: int,
+    cursor: int,
+    pass_number: int,
+    words: NDArray[np.int64],
+    out_actions: NDArray[np.int64],
+) -> bool:
+    """Mark the draw if it is legal, the removals being marked; return whether any move is legal."""
     draw = can_draw(full, stock, cursor, pass_number)
     if draw and full.passes != 0:
         set_bit(words, full.actions - 1)
@@ -209,6 +246,15 @@ def _update_pairs(
     one, other = lowest_bit(gone), as_index(highest_bit(gone))  # a move takes one place or two
     for w in range(pairs_of.shape[1]):
         words[w] &= ~(pairs_of[one, w] | pairs_of[other, w])
+    _open_pairs(full, ranks, opened, memory, words)
+
+
+@inlined_kernel
+def _open_pairs(
+    full: Table, ranks: NDArray[np.int8], opened: int, memory: NDArray[np.int64], words: NDArray[np.int64]
+) -> None:
+    """Mark the pairs that the cards of a set of places make with exposed ones."""
+    exposed = memory[EXPOSED]
     while opened:
         i = lowest_bit(opened)
         opened &= opened - 1
