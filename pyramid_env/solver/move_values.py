@@ -7,9 +7,7 @@ solver plays on with open cards, so they are a little too high, most where later
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,16 +15,16 @@ from numpy.typing import NDArray
 
 from pyramid_env import kernels
 from pyramid_env._numba import kernel
-from pyramid_env.kernels import CLEARED, MAX_MOVES, PASS, PYRAMID, STATE_COLUMNS, STOCK, Table
-from pyramid_env.rules import LAST_COUNTED_PASS, Rules
+from pyramid_env.kernels import CLEARED, MAX_MOVES, PASS, STATE_COLUMNS, Table
+from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
-from pyramid_env.solver.answers import answer, warm_up
+from pyramid_env.solver.answers import warm_up
 from pyramid_env.solver.blocks import solve_positions_block
 from pyramid_env.solver.many import usable_cores
 from pyramid_env.solver.positions import BEST, ROOM, Memory
 from pyramid_env.solver.problem import CLEAR, LATE_FROM, PASS_LIMIT, WIN, Instance, Problem, last_pass, problem_of
 from pyramid_env.solver.relaxation import NEVER_LATE, prepare, take_up
-from pyramid_env.solver.result import DEFAULT_MAX_BYTES, Limits, Objective, SolverError, Status, read_objective
+from pyramid_env.solver.result import Limits, Objective, SolverError, read_objective
 from pyramid_env.solver.run import workspace
 from pyramid_env.solver.search import DONE, advance, begin
 from pyramid_env.solver.visit import GREEDY
@@ -87,7 +85,7 @@ def move_values(
     workers: int | None = 1,
     max_states: int | None = None,
 ) -> MoveValues:
-    """Rate each legal move of many positions as a player knows them: ``ranks, states = position_from_observation(...)``.
+    """Rate each legal move of many positions as a player knows them, as of ``position_from_observation``.
 
     Args:
         rules: the rules of all positions.
@@ -227,6 +225,10 @@ class _Rating:
             most = _QUICK if self.limits.max_states is None else min(_QUICK, int(self.limits.max_states))
             self._quick(decks, states, offsets, actions, most, found)
             values[:] = found
+            if most < _QUICK:  # what such a search has reached is 0; the middle of what is possible
+                proven = found != _OPEN
+                values[~proven] = 0.5 if self.objective is Objective.WIN else 0
+                return values, proven
         left, where = np.nonzero(values == _OPEN)
         if left.size:
             of = np.repeat(np.arange(len(states)), np.diff(offsets))[left]

@@ -65,7 +65,7 @@ def world_seeds(rng: np.random.Generator, count: int) -> NDArray[np.uint64]:
 def fill_worlds(
     ranks: NDArray[np.int8], highest: int, copies: int, seeds: NDArray[np.uint64], out_worlds: NDArray[np.int8]
 ) -> None:
-    """Write (N, K, cards) worlds of (N, cards) known ranks; the same seed gives the same worlds, the first ones of more.
+    """Write (N, K, cards) worlds of (N, cards) known ranks; the same seed gives the same ones, fewer or more.
 
     Fisher-Yates over the cards not seen, from the last down: card i changes with card j, the upper half of x (i + 1),
     x the next number of SplitMix64.
