@@ -258,19 +258,19 @@ def rate(head: Head, ranks: NDArray[np.int8], state: NDArray[np.int64], action: 
     if spare >= 0 and not comes_apart(head, ranks, after[0], after[1]) and comes_apart(head, ranks, pyramid, stock):
         return SPENDS
     kind = PAIR_WITH_PLACE if outer and places else PAIR_OF_PLACES
-    return kind + SPARES * min(spare, ENOUGH) + _points_of_places(head, ranks, pyramid, places)
+    return kind + SPARES * min(spare, ENOUGH) + points_of_places(head, ranks, pyramid, places)
 
 
 @kernel
-def _points_of_places(head: Head, ranks: NDArray[np.int8], pyramid: int, places: int) -> int:
+def points_of_places(head: Head, ranks: NDArray[np.int8], pyramid: int, places: int) -> int:
     """What the places are worth that become empty."""
     t = head.table
     fresh = exposed_places(t, pyramid & ~places) & ~exposed_places(t, pyramid)
-    points = EXPOSES * count_bits(fresh)
+    points: int = EXPOSES * count_bits(fresh)
     while places:
         i = lowest_bit(places)
         places &= places - 1
-        points += LOW * int(head.row_of[i])
+        points += LOW * head.row_of[i]
         for j in range(t.places):
             if (pyramid >> j) & 1 and (head.ancestors[j] >> i) & 1 and ranks[i] + ranks[j] == t.ranks:
                 points += FREES_PARTNER
@@ -280,7 +280,7 @@ def _points_of_places(head: Head, ranks: NDArray[np.int8], pyramid: int, places:
 @inlined_kernel
 def _best(head: Head, ranks: NDArray[np.int8], state: NDArray[np.int64], moves: NDArray[np.int64], count: int) -> int:
     """The best looking of some moves."""
-    chosen = moves[0]
+    chosen: int = moves[0]
     if count > 1:
         best = rate(head, ranks, state, chosen)
         for m in range(1, count):
