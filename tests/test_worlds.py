@@ -217,3 +217,18 @@ def test_averages_lie_above_the_exact_value_of_the_best_legal_play() -> None:
                         assert mean == value
             game.play("draw")
     assert higher
+
+
+def test_what_is_no_position_is_refused_with_its_row() -> None:
+    rules = pe.rules("mini")
+    ranks, states = met(rules, 2, seed=1, steps=3)
+    rng = np.random.default_rng(0)
+    broken = states.copy()
+    broken[3, 0] = 0b111110
+    with pytest.raises(SolverError, match=r"states\[3\]: pyramid: a card is gone whose cover is left"):
+        move_values(rules, ranks, broken, rng=rng)
+    with pytest.raises(SolverError, match="states: expected 6 rows, as many as ranks, got 5"):
+        move_values(rules, ranks, states[:5], rng=rng)
+    for name in ("worlds", "workers"):
+        with pytest.raises(SolverError, match=f"{name}: expected a whole number from 1 up, got 0"):
+            move_values(rules, ranks, states, rng=rng, **{name: 0})  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 from pyramid_env.solver.answers import warm_up
 from pyramid_env.solver.blocks import solve_positions_block
+from pyramid_env.solver.labels import checked_states
 from pyramid_env.solver.many import usable_cores
 from pyramid_env.solver.positions import BEST, ROOM, Memory
 from pyramid_env.solver.problem import CLEAR, LATE_FROM, PASS_LIMIT, WIN, Instance, Problem, last_pass, problem_of
@@ -32,7 +33,9 @@ from pyramid_env.solver.worlds import UNSEEN, checked_knowledge, fill_worlds, wo
 
 _WORLDS_A_PIECE: Final = 2_048  # what a thread takes at a time
 _OPEN: Final = -1
+"""Stands for a value that the quick search has left open."""
 _QUICK: Final = 20_000
+"""Positions that a quick search may expand."""
 
 
 class MoveValues(NamedTuple):
@@ -44,8 +47,9 @@ class MoveValues(NamedTuple):
     Attributes:
         offsets: (N + 1,) int64.
         actions: (M,) int64.
-        values: (M, K) float32 what the solver proves after the move in each world, by the objective; the middle between
-            what is reached and what is proven where a limit was met. NaN for the only move of a position.
+        values: (M, K) float32 what the solver proves after the move in each world, by the objective. Where a limit was
+            met the middle between what is reached and what is proven, so half a win; for ``earliest`` 0, no clear. NaN
+            for the only move of a position.
         proven: (M,) bool no limit was met.
         known: (N,) bool no card of the position is hidden: its values are exact, the same K times.
     """
@@ -95,19 +99,21 @@ def move_values(
         worlds: K, orders of the unseen cards for each position; 1 is enough where nothing is hidden.
         rng: the orders are drawn from it; None will do where no card is hidden.
         workers: threads; None takes one a core. The result is the same for any number.
-        max_states: the solver's limit for each world and move; None: every value is proven.
+        max_states: positions that the solver may look at for each world and move; None: every value is proven.
 
     Raises:
-        SolverError: arrays that are no positions of these rules, a card hidden but no generator, unknown objective.
+        SolverError: arrays that are no positions of these rules (which row, and why), a card hidden but no generator,
+            unknown objective, worlds or workers below 1.
     """
     chosen = read_rules(rules)
     asked = read_objective(objective)
     known = checked_knowledge(chosen, ranks)
-    rows = np.array(states, np.int64)
-    if rows.shape != (len(known), STATE_COLUMNS):
-        raise SolverError(f"states: expected shape ({len(known)}, {STATE_COLUMNS}), got {rows.shape}")
-    if worlds < 1:
-        raise SolverError(f"worlds: expected 1 or more, got {worlds}")
+    rows = checked_states(chosen, states)
+    if len(rows) != len(known):
+        raise SolverError(f"states: expected {len(known)} rows, as many as ranks, got {len(rows)}")
+    for name, number in (("worlds", worlds), ("workers", usable_cores() if workers is None else workers)):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+            raise SolverError(f"{name}: expected a whole number from 1 up, got {number!r}")
     hidden = (known == UNSEEN).any(axis=1)
     if rng is None and hidden.any():
         raise SolverError(f"rng: expected a numpy.random.Generator where cards are hidden (row {hidden.argmax()})")
