@@ -25,7 +25,7 @@ MAX_STATES: Final = 1_000
 LAST_STATES: Final = 300_000
 """Positions of one search once every card is known."""
 UNCLEARED: Final = -12.0
-"""Par score of a deal that cannot be cleared, about (`till_dawn`: the best ones average -12.5)."""
+"""Par score of a deal that cannot be cleared, about: in `till_dawn` the best ones average -11.5 (validation deals)."""
 
 
 class Settings(NamedTuple):
@@ -80,7 +80,7 @@ class PlannerAgent(Agent):
     From the moment every card is known it plays a best line.
 
     For wins the average is that of the deals still to be won. For points it is the par bonus of the earliest clear, or
-    with msc scoring the share of clears: cheap, and nearly all that the score depends on. Where no move has hope in any
+    with msc scoring the share of wins: cheap, and most of what the score depends on. Where no move has hope in any
     order the best final score decides, averaged over a few.
 
     Args:
