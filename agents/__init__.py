@@ -3,8 +3,10 @@
 from agents.base import Agent, AgentError, Observations, agent_names, make_agent, register
 from agents.greedy import GreedyAgent
 from agents.oracle import OracleAgent
+from agents.planner import PlannerAgent
 from agents.random_agent import RandomAgent
 from agents.scout import ScoutAgent
+from agents.tips import TipsAgent
 from pyramid_env.rules import Rules
 
 
@@ -19,7 +21,9 @@ def _without_option(name: str, made: type[Agent]) -> None:
 
 _without_option("random", RandomAgent)
 _without_option("greedy", GreedyAgent)
+_without_option("tips", TipsAgent)
 _without_option("scout", ScoutAgent)
+register("planner", PlannerAgent)
 register("oracle", lambda rules, option: OracleAgent(rules, option or "win"))
 
 __all__ = [
@@ -28,8 +32,10 @@ __all__ = [
     "GreedyAgent",
     "Observations",
     "OracleAgent",
+    "PlannerAgent",
     "RandomAgent",
     "ScoutAgent",
+    "TipsAgent",
     "agent_names",
     "make_agent",
     "register",

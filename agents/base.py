@@ -121,9 +121,10 @@ def make_agent(spec: str, rules: Rules | str = "pyramid", *, threads: int | None
     """An agent from its name or from a path.
 
     Args:
-        spec: ``"random"``, ``"greedy"``, ``"scout"``, ``"oracle"`` (``"oracle:score"``: best score instead of the
-            win), a run folder of train.py, or a checkpoint file; ``"runs/x:sampled"`` draws actions from the policy
-            instead of taking the likeliest.
+        spec: ``"random"``, ``"greedy"``, ``"tips"``, ``"scout"``, ``"planner"`` (``"planner:64"``: see
+            :class:`agents.planner.Settings`), ``"oracle"`` (``"oracle:score"``: best score instead of the win), a run
+            folder of train.py, or a checkpoint file; ``"runs/x:sampled"`` draws actions from the policy instead of
+            taking the likeliest.
         rules: the rules it is to play; a trained agent of other rules is refused.
         threads: torch threads, for the whole process, set when a trained agent is loaded; None leaves them as they are.
 

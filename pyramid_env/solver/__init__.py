@@ -12,12 +12,15 @@ from pyramid_env.solver.legal import (
 )
 from pyramid_env.solver.legal_bound import SampledBound, sample_bound
 from pyramid_env.solver.many import solve_many
+from pyramid_env.solver.move_values import MoveValues, move_values
 from pyramid_env.solver.result import Limits, Objective, Solution, SolverError, Status
+from pyramid_env.solver.worlds import sample_worlds
 
 __all__ = [
     "InformationStateSolution",
     "LegalSolution",
     "Limits",
+    "MoveValues",
     "Objective",
     "PositionValues",
     "RatedMove",
@@ -26,8 +29,10 @@ __all__ = [
     "Solutions",
     "SolverError",
     "Status",
+    "move_values",
     "rate_moves",
     "sample_bound",
+    "sample_worlds",
     "solve",
     "solve_information_state",
     "solve_legal",

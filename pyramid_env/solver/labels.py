@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pyramid_env import kernels
+from pyramid_env._numba import kernel
 from pyramid_env.kernels import CURSOR, PASS, PYRAMID, STATE_COLUMNS, STOCK
 from pyramid_env.moves import Move, move_table
 from pyramid_env.rules import LAST_COUNTED_PASS, Rules
@@ -116,27 +117,12 @@ def solve_positions(
 
 def checked_positions(rules: Rules, ranks: ArrayLike, states: ArrayLike) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Ranks (B, cards) and states (B, 5) as the kernels take them; SolverError names the first bad row."""
-    rows = np.array(states, np.int64, ndmin=2)
-    if rows.ndim != 2 or rows.shape[1] != STATE_COLUMNS:
-        raise SolverError(f"states: expected shape (B, {STATE_COLUMNS}), got {np.shape(states)}")
+    rows = checked_states(rules, states)
     given = np.asarray(ranks)
     if given.shape not in ((rules.cards,), (len(rows), rules.cards)):
         expected = f"({rules.cards},) or ({len(rows)}, {rules.cards})"
         raise SolverError(f"ranks: expected shape {expected}, got {given.shape}")
     all_ranks = np.array(np.broadcast_to(given, (len(rows), rules.cards)), np.int8)
-    known = shapes(rules.rows)
-    last = LAST_COUNTED_PASS if rules.passes is None else rules.passes
-    next_card = np.array([_next_card(rules, stock, cursor) for stock, cursor in rows[:, [STOCK, CURSOR]].tolist()])
-    faults = (
-        ("pyramid: a card is gone whose cover is left", _no_shapes(known, rows[:, PYRAMID])),
-        (f"stock: expected a mask of {rules.stock_size} cards", (rows[:, STOCK] >> rules.stock_size) != 0),
-        (f"cursor: expected the next card to turn, {rules.stock_size} = none", next_card != rows[:, CURSOR]),
-        (f"pass: expected 1 to {last}", (rows[:, PASS] < 1) | (rows[:, PASS] > last)),
-    )
-    for what, bad in faults:
-        if np.any(bad):
-            row = int(np.flatnonzero(bad)[0])
-            raise SolverError(f"states[{row}]: {what}, got {rows[row].tolist()}")
     deck = np.sort(np.tile(np.arange(1, rules.ranks + 1), rules.cards // rules.ranks))
     wrong = np.any(np.sort(all_ranks, axis=1) != deck, axis=1)
     if np.any(wrong):
@@ -144,16 +130,38 @@ def checked_positions(rules: Rules, ranks: ArrayLike, states: ArrayLike) -> tupl
     return all_ranks, rows
 
 
-def _no_shapes(known: Shapes, pyramids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return np.array([shape_of(known.masks, known.slots, int(mask)) < 0 for mask in pyramids], np.bool_)
+def checked_states(rules: Rules, states: ArrayLike) -> NDArray[np.int64]:
+    """Position rows (B, 5) as the kernels take them, a new array; SolverError names the first bad row."""
+    rows = np.array(states, np.int64, ndmin=2)
+    if rows.ndim != 2 or rows.shape[1] != STATE_COLUMNS:
+        raise SolverError(f"states: expected shape (B, {STATE_COLUMNS}), got {np.shape(states)}")
+    last = LAST_COUNTED_PASS if rules.passes is None else rules.passes
+    row, fault = _first_fault(shapes(rules.rows), rules.stock_size, last, rows)
+    if row < len(rows):
+        what = (
+            "pyramid: a card is gone whose cover is left",
+            f"stock: expected a mask of {rules.stock_size} cards",
+            f"cursor: expected the next card to turn, {rules.stock_size} = none",
+            f"pass: expected 1 to {last}",
+        )[fault]
+        raise SolverError(f"states[{row}]: {what}, got {rows[row].tolist()}")
+    return rows
 
 
-def _next_card(rules: Rules, stock: int, cursor: int) -> int:
-    """The cursor as it should be spelt: the first card left at or after it."""
-    if not 0 <= cursor <= rules.stock_size:
-        return -1
-    ahead = stock >> cursor
-    return cursor + (ahead & -ahead).bit_length() - 1 if ahead > 0 else rules.stock_size
+@kernel
+def _first_fault(known: Shapes, stock_size: int, last_pass: int, states: NDArray[np.int64]) -> tuple[int, int]:
+    """The first row that is no position, B for none, and the column that shows it."""
+    for b in range(states.shape[0]):
+        stock, cursor = states[b, STOCK], states[b, CURSOR]
+        if shape_of(known.masks, known.slots, states[b, PYRAMID]) < 0:
+            return b, PYRAMID
+        if stock >> stock_size != 0:
+            return b, STOCK
+        if not 0 <= cursor <= stock_size or kernels.next_card(stock, cursor, stock_size) != cursor:
+            return b, CURSOR
+        if not 1 <= states[b, PASS] <= last_pass:
+            return b, PASS
+    return states.shape[0], 0
 
 
 def rate_moves(

@@ -193,6 +193,17 @@ def prepare(
     problem: Problem, instance: Instance, ranks: NDArray[np.int8], state: NDArray[np.int64], pass_limit: int
 ) -> bool:
     """Take up a position of a deal: all tables but ``late``; False if there is too little room for the vectors."""
+    take_up(problem, instance, ranks, state, pass_limit)
+    relax(problem, instance)
+    return find_vectors(problem, instance) if problem.vectors else True
+
+
+@kernel
+def take_up(
+    problem: Problem, instance: Instance, ranks: NDArray[np.int8], state: NDArray[np.int64], pass_limit: int
+) -> None:
+    """Take up a position without its tables. Those of an earlier one hold if this one can follow it, and if the deals
+    differ in the order of the stock alone: the tables know no order."""
     table, facts, of_rank = problem.table, instance.facts, instance.of_rank
     king, places = table.ranks, table.places
     of_rank[:] = 0
@@ -219,5 +230,3 @@ def prepare(
     facts[UNPLACED_KINGS] = facts[FREE_KINGS] & ahead if problem.question < SCORE else 0
     facts[ROOT_STOCK] = state[STOCK] & ~facts[UNPLACED_KINGS]
     facts[ROOT_SHAPE] = shape_of(problem.shapes.masks, problem.shapes.slots, state[0])
-    relax(problem, instance)
-    return find_vectors(problem, instance) if problem.vectors else True

@@ -165,9 +165,9 @@ class Workspace:
     def take(self, problem: Problem, ranks: NDArray[np.int8], state: NDArray[np.int64], pass_limit: int) -> None:
         """Make the tables of a deal's position."""
         while not prepare(problem, self.instance, ranks, state, pass_limit):
-            self._widen()
+            self.widen()
 
-    def _widen(self) -> None:
+    def widen(self) -> None:
         """Twice as much room for vectors."""
         room = 2 * self.instance.vectors.size
         self.instance = self.instance._replace(vectors=np.empty(room, np.int64), worths=np.empty(room, np.int64))
@@ -213,7 +213,7 @@ class Workspace:
         self.instance.facts[MOST_STEPS] = self.longest_line if most_steps is None else most_steps
         if question == SCORE and earliest == 0:
             while not find_worths(problem, self.instance):
-                self._widen()
+                self.widen()
         fixed = used_bytes((*problem.shapes, *self.instance))
         buckets = self._buckets(problem, state)
         memory = self.memory
