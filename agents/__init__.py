@@ -1,5 +1,7 @@
 """Agents that play pyramid_env, from random to trained; importing this needs no torch."""
 
+from pathlib import Path
+
 from agents.base import Agent, AgentError, Observations, agent_names, make_agent, register
 from agents.greedy import GreedyAgent
 from agents.oracle import OracleAgent
@@ -22,6 +24,14 @@ _without_option("greedy", GreedyAgent)
 _without_option("scout", ScoutAgent)
 register("oracle", lambda rules, option: OracleAgent(rules, option or "win"))
 
+
+def load(path: Path | str, rules: Rules | str | None = None, *, deterministic: bool = True) -> Agent:
+    """A trained agent, ours or one of stable-baselines3's, from its run folder or checkpoint; see agents.loading."""
+    from agents import loading
+
+    return loading.load(path, rules, deterministic=deterministic)
+
+
 __all__ = [
     "Agent",
     "AgentError",
@@ -31,6 +41,7 @@ __all__ = [
     "RandomAgent",
     "ScoutAgent",
     "agent_names",
+    "load",
     "make_agent",
     "register",
 ]
