@@ -67,6 +67,8 @@ class NetworkConfig:
 
     Attributes:
         embedding: width of the embedding sum.
+        groups: width of the encoder that looks at each pair of ranks that leave together (agents/pair_groups.py), 0 =
+            none; ``ppo`` alone.
         shared: widths of the layers that policy and value share.
         blocks: residual blocks after those, as wide as the last of them.
         policy: widths of the policy's own layers.
@@ -77,6 +79,7 @@ class NetworkConfig:
     """
 
     embedding: int = 128
+    groups: int = 0
     shared: tuple[int, ...] = (256,)
     blocks: int = 0
     policy: tuple[int, ...] = ()
@@ -86,7 +89,7 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         at_least("network.embedding", self.embedding, 1)
-        for name in ("blocks", "recurrent"):
+        for name in ("groups", "blocks", "recurrent"):
             at_least(f"network.{name}", getattr(self, name), 0)
         for name in ("shared", "policy", "value"):
             for width in getattr(self, name):
@@ -302,8 +305,9 @@ class Config:
         at_least("total_steps", self.total_steps, 1)
         at_least("threads", self.threads, 1)
         at_least("checkpoint_steps", self.checkpoint_steps, 1)
-        if self.network.recurrent and self.algorithm != "ppo":
-            raise ConfigError(f"network.recurrent: expected 0 with algorithm {self.algorithm}, ppo alone has a memory")
+        for name in ("groups", "recurrent"):
+            if getattr(self.network, name) and self.algorithm != "ppo":
+                raise ConfigError(f"network.{name}: expected 0 with algorithm {self.algorithm}, it is for ppo alone")
         if self.algorithm != "dqn":
             self._check_batches()
 

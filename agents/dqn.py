@@ -25,11 +25,13 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn
 
+from agents.action_head import MASKED_LOGIT
 from agents.base import checked_masks
 from agents.checkpoint import Checkpoint, check_shape, network_arguments, put_weights
+from agents.faults import NonFiniteError, first_bad_layer
 from agents.networks import TokenFeatures, as_arrays, as_mask
 from agents.sb3 import flat_space
-from agents.token_network import ACTIVATION_CLASSES, MASKED_LOGIT, NonFiniteError, first_bad_layer
+from agents.token_network import ACTIVATION_CLASSES
 
 
 class Duel(nn.Module):
@@ -89,12 +91,13 @@ class TokenQPolicy(DQNPolicy):
         policy: tuple[int, ...] = (),
         value: tuple[int, ...] = (),
         activation: str = "relu",
+        groups: int = 0,
         recurrent: int = 0,
         duelling: bool = True,
         **kwargs: Any,
     ) -> None:
-        if recurrent:
-            raise ValueError(f"recurrent: expected 0, this policy has no memory; got {recurrent}")
+        if groups or recurrent:
+            raise ValueError(f"groups, recurrent: expected 0, this policy has neither; got {groups}, {recurrent}")
         self.duelling: Final = duelling
         super().__init__(
             observation_space,

@@ -13,7 +13,7 @@ from torch import Tensor
 from agents.base import Agent
 from agents.checkpoint import Checkpoint
 from agents.config import Config
-from agents.token_network import token_values
+from agents.tokens import token_values
 from pyramid_env.moves import move_table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.token_network import compiled
+from agents.tokens import compiled
 from pyramid_env.bits import count_bits, lowest_bit
 
 NO_ACTION = -1

@@ -14,15 +14,11 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor
 
+from agents.action_head import MASKED_LOGIT
 from agents.base import checked_masks
-from agents.token_network import (
-    ACTIVATION_CLASSES,
-    MASKED_LOGIT,
-    NonFiniteError,
-    TokenTrunk,
-    first_bad_layer,
-    token_counts,
-)
+from agents.faults import NonFiniteError, first_bad_layer
+from agents.token_network import ACTIVATION_CLASSES, TokenTrunk
+from agents.tokens import token_counts
 
 
 class TokenFeatures(BaseFeaturesExtractor):
@@ -160,11 +156,12 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
         policy: tuple[int, ...] = (),
         value: tuple[int, ...] = (),
         activation: str = "relu",
+        groups: int = 0,
         recurrent: int = 0,
         **kwargs: Any,
     ) -> None:
-        if recurrent:
-            raise ValueError(f"recurrent: expected 0, this policy has no memory; got {recurrent}")
+        if groups or recurrent:
+            raise ValueError(f"groups, recurrent: expected 0, this policy has neither; got {groups}, {recurrent}")
         super().__init__(
             observation_space,
             action_space,

@@ -15,6 +15,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -27,13 +28,14 @@ from torch.utils.tensorboard import SummaryWriter
 
 from agents.checkpoint import Checkpoint, CheckpointError, pack_optimizer, put_weights, unpack_optimizer
 from agents.config import Config, PpoConfig
+from agents.faults import NonFiniteError, first_bad_layer
 from agents.games import TrainingGames, make_deals
 from agents.learner import Learner, Watch
 from agents.legal import draw_slots, legal_lists
 from agents.rollout import Rollout
 from agents.token_agent import TokenAgent
-from agents.token_network import NonFiniteError, TokenNetwork, first_bad_layer, token_values
-from pyramid_env.moves import move_table
+from agents.token_network import TokenNetwork, network_for
+from agents.tokens import token_values
 
 ADAM_EPS: Final = 1e-5
 
@@ -142,10 +144,8 @@ class Ppo(Learner):
             rollout.terminated[t, finished.games] = True
             if finished.cut_off.size:
                 rollout.terminated[t, finished.cut_off], rollout.truncated[t, finished.cut_off] = False, True
-                features = self.network.trunk(torch.from_numpy(finished.last_rows))
-                if self.network.recurrent:
-                    features = self.network.core(features, memory[finished.cut_off])
-                rollout.last_values[t, finished.cut_off] = self.network.values(features).numpy()
+                last = torch.from_numpy(finished.last_rows), memory[finished.cut_off]
+                rollout.last_values[t, finished.cut_off] = self.network.last_values(*last).numpy()
             self.memory.copy_(memory)
             self.memory[finished.games] = 0.0
             self._new[:] = False
@@ -326,8 +326,6 @@ _KL: Final = 3
 
 def new_network(config: Config) -> TokenNetwork:
     """A fresh network of a config, its weights drawn from the config's seed; torch's own generator stays as it is."""
-    rules, settings = config.game, config.network
-    sizes = {name: getattr(settings, name) for name in settings.__dataclass_fields__}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        return TokenNetwork(token_values(rules, config.env.observation), len(move_table(rules)), **sizes)
+        return network_for(config.game, config.env.observation, asdict(config.network))

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.token_network import compiled
+from agents.tokens import compiled
 
 
 class Rollout:

@@ -19,11 +19,11 @@ from torch import Tensor, nn
 from agents.checkpoint import Checkpoint, pack_optimizer, put_weights, unpack_optimizer, weights_of
 from agents.config import Config, EnvConfig
 from agents.dqn import MaskedDQN, TokenQPolicy
+from agents.faults import NonFiniteError
 from agents.games import make_deals, make_reward
 from agents.learner import Learner, Watch
 from agents.networks import MaskedTokenPolicy
 from agents.sb3 import CompactRolloutBuffer, PyramidVecEnv, Sb3Agent
-from agents.token_network import NonFiniteError
 from pyramid_env.deal import DealSource
 from pyramid_env.rules import Rules
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from agents.base import Agent, AgentError, Observations, checked_masks
 from agents.checkpoint import Checkpoint, check_shape, network_arguments, put_weights
 from agents.legal import draw_slots, legal_lists, mask_bits
-from agents.token_network import TokenNetwork, token_values
+from agents.token_network import TokenNetwork, network_for
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.rules import Rules
@@ -84,7 +84,6 @@ def network_of(checkpoint: Checkpoint, path: Path) -> TokenNetwork:
         CheckpointError: the observation or the actions of its rules have changed since, or weights do not fit.
     """
     check_shape(checkpoint, path)
-    counts = token_values(checkpoint.rules, checkpoint.level)
-    network = TokenNetwork(counts, checkpoint.actions, **network_arguments(checkpoint))
+    network = network_for(checkpoint.rules, checkpoint.level, network_arguments(checkpoint))
     put_weights(network, checkpoint.policy, path)
     return network

@@ -19,9 +19,9 @@ from agents.bounds import DealBound, find_bounds
 from agents.checkpoint import Checkpoint, CheckpointError, check_rules, check_shape, save_checkpoint
 from agents.config import Config
 from agents.evaluation import evaluate_agent, progress_bar
+from agents.faults import NonFiniteError
 from agents.learner import Learner, make_learner
 from agents.run_folder import CONFIG_FILE, EVALUATIONS_FILE, Evaluation, RunFolder, TrainingError, versions
-from agents.token_network import NonFiniteError
 from pyramid_env.benchmark import parse_deals
 from pyramid_env.solver import Limits
 

@@ -103,15 +103,14 @@ def print_speed(options: argparse.Namespace) -> None:
     settings = {"n_steps": options.steps, "batch_size": options.batch, "n_epochs": options.epochs}
     data = {"rules": options.rules, "env": {"num_envs": options.games}, "ppo": settings, "maskable_ppo": settings}
     config = make_config(data)
-    features = {"embedding": config.network.embedding, "layers": config.network.shared}
+    sizes = {"embedding": config.network.embedding, "layers": config.network.shared}
+    features = {"features_extractor_class": TokenFeatures, "features_extractor_kwargs": sizes}
     heads: dict[str, Any] = {"net_arch": [], "activation_fn": nn.ReLU, "normalize_images": False}
     contestants: dict[str, Update] = {
         "own PPO": own(config),
         "our policy": sb3(MaskablePpoLearner(make_config(data, ["algorithm=maskable_ppo"])).model),
-        "stock policy": sb3(stock(config, features_extractor_class=TokenFeatures, features_extractor_kwargs=features, **heads)),
-        "stock, torch's sum": sb3(
-            stock(config, features_extractor_class=TorchSum, features_extractor_kwargs=features, **heads)
-        ),
+        "stock policy": sb3(stock(config, **features, **heads)),
+        "stock, torch's sum": sb3(stock(config, **{**features, "features_extractor_class": TorchSum}, **heads)),
         "stock MLP": sb3(stock(config, features_extractor_class=OneHot, **{**heads, "net_arch": [128, 256]})),
     }
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
@@ -124,7 +123,8 @@ def print_speed(options: argparse.Namespace) -> None:
                 seconds[name].append(time.process_time() - began)
     steps = options.updates * config.steps_per_update
     yardstick = float(np.median(seconds["stock policy"]))
-    print(f"{config.game}, {options.games} games, {options.steps} steps, batches of {options.batch}, {options.epochs} epochs")
+    shape = f"{options.games} games, {options.steps} steps, batches of {options.batch}, {options.epochs} epochs"
+    print(f"{config.game}, {shape}")
     print("| contestant | steps a CPU second | x stock policy |\n|---|---|---|")
     for name, each in seconds.items():
         middle = float(np.median(each))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,16 +16,19 @@ import torch
 
 import pyramid_env as pe
 from agents import make_agent
+from agents.action_head import MASKED_LOGIT, plain_logits
 from agents.checkpoint import load_checkpoint, save_checkpoint
 from agents.config import make_config
 from agents.evaluation import evaluate_agent
 from agents.games import Finished, RandomDeals, TrainingGames
 from agents.legal import draw_slots, legal_lists, mask_bits
+from agents.pair_groups import RANK_FIELDS, PairGroups, PairTables
 from agents.ppo import Ppo
 from agents.rollout import Rollout
 from agents.run_folder import EVALUATIONS_FILE, RunFolder, TrainingError
 from agents.token_agent import TokenAgent
-from agents.token_network import MASKED_LOGIT, TokenNetwork, token_values
+from agents.token_network import Residual, TokenNetwork, network_for
+from agents.tokens import token_values
 from agents.training import Trainer, resume, train
 from pyramid_env.moves import move_table
 
@@ -146,28 +150,94 @@ def test_the_environments_bits_are_the_same_lists(preset):
     assert np.array_equal(legal_lists(games.bits), legal_lists(mask_bits(masks)))
 
 
-def network_and_batch(rows=200, seed=0):
-    torch.manual_seed(seed)
-    network = TokenNetwork(np.full(10, 5), 254, embedding=16, shared=(32,), blocks=1, policy=(8,))
-    rng = np.random.default_rng(seed)
-    tokens = torch.from_numpy(rng.integers(0, 5, (rows, 10)).astype(np.int8))
+def positions(preset, steps=30):
+    """Rows and lists of legal moves from the middle of random games."""
+    games = TrainingGames(pe.rules(preset), tiny("env.num_envs=64").env, RandomDeals(0))
+    rng = np.random.default_rng(0)
+    for _ in range(steps):
+        games.step(np.array([rng.choice(row[row >= 0]) for row in legal_lists(games.bits)]).astype(np.int64))
+    return torch.from_numpy(games.rows.copy()), torch.from_numpy(legal_lists(games.bits))
+
+
+@pytest.mark.parametrize("preset", ["pyramid", "till_dawn", "giza"])
+@pytest.mark.parametrize("sizes", [{"shared": (32,), "blocks": 1, "policy": (8,)}, {"groups": 8}])
+def test_logits_of_legal_actions_and_their_gradients_are_those_of_torch(preset, sizes, monkeypatch):
+    torch.manual_seed(0)
+    network = network_for(pe.rules(preset), "memory", {"embedding": 16, **sizes})
     with torch.no_grad():
-        network.action.weight.normal_()
-    return network, tokens, torch.from_numpy(legal_lists(mask_bits(random_masks(rows, 254, seed))))
+        for weight in (network.action.weight, network.action.group_weight):
+            if weight is not None:
+                weight.normal_()
+        for block in network.trunk.layers.modules():
+            if isinstance(block, Residual):
+                block.layers[-1].weight.normal_()  # no longer the identity
+    tokens, legal = positions(preset)
+    found = []
+    for plain in (False, True):
+        if plain:
+            monkeypatch.setattr("agents.action_head._LegalLogits", SimpleNamespace(apply=plain_logits))
+        logits, values = network(tokens, legal)
+        picked = network(tokens)[0].gather(1, legal.long().clamp(min=0)).masked_fill(legal < 0, MASKED_LOGIT)
+        assert torch.allclose(logits, picked, rtol=1e-4, atol=1e-4)
+        loss = (logits.log_softmax(1)[:, 0] * torch.arange(64)).sum() + values.sum()
+        found.append((logits, values, torch.autograd.grad(loss, list(network.parameters()))))
+    ours, theirs = found
+    assert torch.allclose(ours[0], theirs[0], rtol=1e-4, atol=1e-4)
+    assert torch.equal(ours[1], theirs[1])
+    assert all(
+        torch.allclose(a, b, rtol=1e-3, atol=1e-3 * b.abs().max()) for a, b in zip(ours[2], theirs[2], strict=True)
+    )
+    assert all(a.abs().max() > 0.0 for a in ours[2])
 
 
-def test_logits_of_legal_actions_and_their_gradients_are_those_of_the_whole_layer():
-    network, tokens, legal = network_and_batch()
-    parameters = list(network.parameters())
-    some, values = network(tokens, legal)
-    every, same_values = network(tokens)
-    picked = every.gather(1, legal.long().clamp(min=0)).masked_fill(legal < 0, MASKED_LOGIT)
-    assert torch.equal(values, same_values)
-    assert torch.allclose(some, picked, atol=1e-5)
-    losses = [(logits.log_softmax(1)[:, 0] * torch.arange(200)).sum() + values.sum() for logits in (some, picked)]
-    ours, plain = (torch.autograd.grad(loss, parameters, retain_graph=True) for loss in losses)
-    assert all(torch.allclose(a, b, rtol=1e-3, atol=1e-3) for a, b in zip(ours, plain, strict=True))
-    assert any(a.abs().max() > 1.0 for a in ours)
+def with_ranks(rows, rules, change):
+    """Rows of level memory with every rank put through ``change``, and the counts of unseen cards along with it."""
+    changed, fields = rows.copy(), pe.observation.layout(rules, "memory")
+    views, before = fields.views(changed), fields.views(rows)
+    lookup = np.array([change.get(rank, rank) for rank in range(rules.ranks + 2)], np.int8)
+    for name in RANK_FIELDS:
+        if name in views:
+            views[name][:] = lookup[before[name]]
+    for rank in range(1, rules.ranks + 1):
+        views["unseen"][..., lookup[rank] - 1] = before["unseen"][..., rank - 1]
+    return changed
+
+
+def test_pair_groups_are_all_alike_to_the_network():
+    """Exchanging aces with fives and queens with eights exchanges the features of two groups, and nothing else."""
+    rules = pe.rules("pyramid")
+    tokens, legal = positions("pyramid", steps=12)
+    exchanged = torch.from_numpy(with_ranks(tokens.numpy(), rules, {1: 5, 5: 1, 12: 8, 8: 12}))
+    torch.manual_seed(0)
+    groups = network_for(rules, "memory", {"embedding": 16, "groups": 8}).groups
+    order = [4, 1, 2, 3, 0, 5]
+    before, after = groups(tokens), groups(exchanged)
+    assert torch.allclose(before[:, order], after, atol=1e-5)
+    assert not torch.allclose(before, after, atol=1e-2)
+    moved = torch.tensor([*order, -1], dtype=torch.int8)
+    assert torch.equal(moved[groups.group_of(tokens, legal).long()], groups.group_of(exchanged, legal))
+
+
+@pytest.mark.parametrize("preset", ["pyramid", "till_dawn", "microsoft", "giza", "overlap", "double_pyramid", "mini"])
+def test_the_group_of_a_move_is_that_of_the_cards_that_leave(preset):
+    rules = pe.rules(preset)
+    games = TrainingGames(rules, tiny("env.num_envs=64").env, RandomDeals(1))
+    groups = PairGroups(PairTables(rules, "memory"), torch.zeros(1), 1, 4)
+    rng, seen = np.random.default_rng(0), set()
+    for _ in range(60):
+        legal = legal_lists(games.bits)
+        actions = np.array([rng.choice(row[row >= 0]) for row in legal]).astype(np.int64)
+        chosen = torch.from_numpy(actions.astype(np.int16)[:, None])
+        found = groups.group_of(torch.from_numpy(games.rows), chosen)[:, 0].tolist()
+        ranks, left = games._arrays.ranks.copy(), games._arrays.states[:, :2].copy()
+        ended = games.step(actions).games.tolist()
+        for b in set(range(games.count)) - set(ended):
+            pyramid, stock = (int(bits) for bits in left[b] & ~games._arrays.states[b, :2])
+            gone = [i for i in range(rules.places) if pyramid >> i & 1]
+            gone += [rules.places + k for k in range(rules.stock_size) if stock >> k & 1]
+            assert found[b] == (min(ranks[b, gone]) - 1 if len(gone) == 2 else -1)
+            seen.add(move_table(rules)[int(actions[b])].kind)
+    assert len(seen) >= 4
 
 
 def test_masked_moves_are_never_drawn_and_legal_ones_as_often_as_they_should():

@@ -19,6 +19,7 @@ import agents.sb3
 import evaluate
 import pyramid_env as pe
 from agents import load, make_agent
+from agents.action_head import MASKED_LOGIT
 from agents.checkpoint import (
     Checkpoint,
     CheckpointError,
@@ -28,9 +29,10 @@ from agents.checkpoint import (
     unpack_optimizer,
     weights_of,
 )
+from agents.faults import NonFiniteError
 from agents.networks import MaskedDistribution, MaskedTokenPolicy, TokenFeatures
 from agents.sb3 import CompactRolloutBuffer, PyramidVecEnv, Sb3Agent, flat_space
-from agents.token_network import MASKED_LOGIT, NonFiniteError, token_counts
+from agents.tokens import token_counts
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 
