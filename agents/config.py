@@ -276,8 +276,9 @@ class Config:
             section of that name counts, those of the others are not looked at.
         seed: of everything random: network, deals, action sampling, batches.
         total_steps: environment steps to train for, rounded up to whole updates.
-        threads: of the learning. One is the safe choice: on two cores that had other work as well, two threads of
-            torch took 12 times the CPU time of one for the same steps.
+        threads: of the learning: with ppo each takes a part of every batch; with the others, and with a memory, they
+            are torch's own. One is the safe choice: on two cores that had other work as well, two threads of torch took
+            12 times the CPU time of one for the same steps.
         checkpoint_steps: environment steps between two writes of ``latest``.
         env, network, ppo, maskable_ppo, dqn, evaluation: see EnvConfig and so on.
     """

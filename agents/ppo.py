@@ -103,9 +103,8 @@ class Ppo(Learner):
                 told = self.update()
                 self.steps += self.config.steps_per_update
                 self.updates += 1
-                self.log(
-                    {**told, "time/steps_per_second": self.config.steps_per_update / (time.perf_counter() - began)}
-                )
+                rate = self.config.steps_per_update / (time.perf_counter() - began)
+                self.log({**told, "time/steps_per_second": rate})
         finally:
             self._writer.close()
             self._writer = None
@@ -128,31 +127,13 @@ class Ppo(Learner):
     @torch.no_grad()
     def collect(self, played: Callable[[int], object] = lambda steps: None) -> None:
         """Play ``n_steps`` moves in every game, as the policy draws them, and estimate their advantages."""
-        rollout, games = self.rollout, self.games
         self._first_memory = self.memory.clone()
-        rollout.truncated[:] = rollout.terminated[:] = False
-        for t in range(rollout.steps):
-            rollout.rows[t], rollout.bits[t], rollout.starts[t] = games.rows, games.bits, self._new
-            legal = legal_lists(games.bits)
-            logits, values, memory = self._look(games.rows, legal)
-            slots, log_probs = np.empty(games.count, np.int64), rollout.log_probs[t]
-            if not draw_slots(logits.numpy(), self.acting_rng.random(games.count), slots, log_probs):
-                raise self._spoilt(partial(self._look, games.rows, legal), games.rows, legal)
-            actions = legal[np.arange(games.count), slots].astype(np.int64)
-            finished = games.step(actions)
-            rollout.actions[t], rollout.values[t], rollout.rewards[t] = actions, values.numpy(), games.rewards
-            rollout.terminated[t, finished.games] = True
-            if finished.cut_off.size:
-                rollout.terminated[t, finished.cut_off], rollout.truncated[t, finished.cut_off] = False, True
-                last = torch.from_numpy(finished.last_rows), memory[finished.cut_off]
-                rollout.last_values[t, finished.cut_off] = self.network.last_values(*last).numpy()
-            self.memory.copy_(memory)
-            self.memory[finished.games] = 0.0
-            self._new[:] = False
-            self._new[finished.games] = True
-            played(games.count)
-        _, next_values, _ = self._look(games.rows, legal_lists(games.bits))
-        rollout.estimate(next_values.numpy(), self.ppo.gamma, self.ppo.gae_lambda)
+        self.rollout.truncated[:] = self.rollout.terminated[:] = False
+        for t in range(self.rollout.steps):
+            self._play(t)
+            played(self.games.count)
+        _, next_values, _ = self._look(self.games.rows, legal_lists(self.games.bits))
+        self.rollout.estimate(next_values.numpy(), self.ppo.gamma, self.ppo.gae_lambda)
 
     def update(self) -> dict[str, float]:
         """Some epochs over the rollout, in shuffled batches; returns what people look at."""
@@ -171,6 +152,29 @@ class Ppo(Learner):
         return self._told(told)
 
     # ---- parts of it ---------------------------------------------------------------------------------------------
+
+    def _play(self, t: int) -> None:
+        """One move in every game, as step t of the rollout."""
+        rollout, games = self.rollout, self.games
+        rollout.rows[t], rollout.bits[t], rollout.starts[t] = games.rows, games.bits, self._new
+        legal = legal_lists(games.bits)
+        logits, values, memory = self._look(games.rows, legal)
+        slots, log_probs = np.empty(games.count, np.int64), rollout.log_probs[t]
+        if not draw_slots(logits.numpy(), self.acting_rng.random(games.count), slots, log_probs):
+            raise self._spoilt(partial(self._look, games.rows, legal), games.rows, legal)
+        actions = legal[np.arange(games.count), slots].astype(np.int64)
+        finished = games.step(actions)
+        rollout.actions[t], rollout.values[t], rollout.rewards[t] = actions, values.numpy(), games.rewards
+        rollout.terminated[t, finished.games] = True
+        cut = finished.cut_off
+        if cut.size:
+            rollout.terminated[t, cut], rollout.truncated[t, cut] = False, True
+            last = self.network.last_values(torch.from_numpy(finished.last_rows), memory[cut])
+            rollout.last_values[t, cut] = last.numpy()
+        self.memory.copy_(memory)
+        self.memory[finished.games] = 0.0
+        self._new[:] = False
+        self._new[finished.games] = True
 
     def _look(self, rows: NDArray[np.int8], legal: NDArray[np.int16]) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (B, K), values (B,) and the next memory for the games as they stand."""

@@ -561,6 +561,22 @@ def test_one_deal_is_learned_to_its_bound():
     assert record.par == 50
 
 
+def test_the_log_has_what_people_look_for(tmp_path, monkeypatch):
+    seen = {}
+    log = Ppo.log
+    monkeypatch.setattr(Ppo, "log", lambda self, values: (seen.update(values), log(self, values)))
+    train(tiny("evaluation.bound=true", "ppo.n_steps=32", "ppo.batch_size=64"), tmp_path / "run")
+    wanted = {
+        "rollout": ("win_rate", "par", "score", "episode_length", "return", "games"),
+        "evaluation": ("win_rate", "mean_score", "share_of_bound", "regret"),
+        "train": ("entropy", "explained_variance", "clip_fraction", "approx_kl", "learning_rate", "policy_loss"),
+        "time": ("steps_per_second",),
+    }
+    assert {f"{part}/{name}" for part, names in wanted.items() for name in names} <= set(seen)
+    assert all(math.isfinite(value) for value in seen.values())
+    assert any((tmp_path / "run" / "tensorboard").iterdir())
+
+
 # ---- faults ----------------------------------------------------------------------------------------------------------
 
 
