@@ -1,5 +1,7 @@
 """Agents that play pyramid_env, from random to trained; importing this needs no torch."""
 
+from pathlib import Path
+
 from agents.base import Agent, AgentError, Observations, agent_names, make_agent, register
 from agents.greedy import GreedyAgent
 from agents.oracle import OracleAgent
@@ -26,6 +28,14 @@ _without_option("scout", ScoutAgent)
 register("planner", PlannerAgent)
 register("oracle", lambda rules, option: OracleAgent(rules, option or "win"))
 
+
+def load(path: Path | str, rules: Rules | str | None = None, *, deterministic: bool = True) -> Agent:
+    """A trained agent, ours or one of stable-baselines3's, from its run folder or checkpoint; see agents.loading."""
+    from agents import loading
+
+    return loading.load(path, rules, deterministic=deterministic)
+
+
 __all__ = [
     "Agent",
     "AgentError",
@@ -37,6 +47,7 @@ __all__ = [
     "ScoutAgent",
     "TipsAgent",
     "agent_names",
+    "load",
     "make_agent",
     "register",
 ]

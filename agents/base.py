@@ -28,8 +28,9 @@ class AgentError(PyramidError):
 class Agent(ABC):
     """A player of one game (one ``Rules``), for many positions at once.
 
-    An agent gets observations, never a deal, so it knows no more than its information level shows. It keeps nothing
-    about a row between calls: rows may be other games in the next call, and fewer.
+    An agent gets observations, never a deal, so it knows no more than its information level shows. :meth:`act` keeps
+    nothing about a row between calls: rows may be other games in the next call, and fewer. An agent that remembers
+    what it saw overrides :meth:`begin` and :meth:`act_in`, which evaluation calls.
 
     Attributes:
         name: what tables call it.
@@ -65,6 +66,19 @@ class Agent(ABC):
         Raises:
             ValueError: for a mask row without a legal action; the rows are named.
         """
+
+    def begin(self, games: int) -> None:  # noqa: B027 - nothing to do unless an agent remembers
+        """So many new games begin, side by side; those before are forgotten."""
+
+    def act_in(
+        self,
+        games: NDArray[np.intp],
+        observations: Observations,
+        action_masks: NDArray[np.bool_],
+        rng: np.random.Generator,
+    ) -> NDArray[np.int64]:
+        """As :meth:`act`, in the games of these indices (B,) among those that have begun; each move of a game once."""
+        return self.act(observations, action_masks, rng)
 
 
 def checked_masks(action_masks: NDArray[np.bool_], actions: int | None = None) -> NDArray[np.bool_]:
@@ -156,7 +170,7 @@ def _load(path: Path, rules: Rules, option: str, threads: int | None) -> Agent:
     try:
         import torch
 
-        from agents.sb3 import load_agent
+        from agents.loading import load
     except ModuleNotFoundError as error:
         raise AgentError(
             f"{path}: a trained agent needs the training extra: {error}; pip install -e '.[train]'"
@@ -165,4 +179,4 @@ def _load(path: Path, rules: Rules, option: str, threads: int | None) -> Agent:
         raise AgentError(f"{path}: expected no option or 'sampled', got {option!r}")
     if threads is not None:
         torch.set_num_threads(threads)
-    return load_agent(path, rules, deterministic=option != "sampled")
+    return load(path, rules, deterministic=option != "sampled")

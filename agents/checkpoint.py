@@ -12,14 +12,19 @@ from typing import Any, Final
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from agents.base import AgentError
 from pyramid_env.errors import PyramidError
+from pyramid_env.moves import move_table
+from pyramid_env.observation import layout
+from pyramid_env.registration import ENV_ID
 from pyramid_env.rules import Rules
 
 FORMAT: Final = 1
-KIND: Final = "maskable_ppo"
+KINDS: Final = ("ppo", "maskable_ppo", "dqn")
+"""Algorithms whose checkpoints can be read."""
+
 SUFFIX: Final = ".safetensors"
 _HEADER: Final = "checkpoint"
 """Key of the JSON text in the file's metadata."""
@@ -34,18 +39,23 @@ class Checkpoint:
     """What a file holds.
 
     Attributes:
+        kind: the algorithm that made it, one of KINDS.
         rules: the game it was trained on.
         level: information level of its observations.
         actions: A, the size of the action space.
         tokens: (F) values of each observation entry.
-        network: keyword arguments of the policy.
+        network: keyword arguments of the network.
         policy: weights by name.
         optimizer: state of the optimiser: tensors by ``"<parameter>.<key>"``; empty in a file that is only to be
-            played.
-        progress: counters and results: ``steps``, ``updates``, ``evaluation`` and the like, JSON values.
+            played, as is ``training``.
+        training: what else a learner needs to go on, such as its games: arrays by name.
+        progress: counters and results: ``steps``, ``updates``, ``best``, ``state`` (of random numbers and the like);
+            JSON values.
         versions: of what wrote it.
+        environment: id and version of the environment that it was trained in.
     """
 
+    kind: str
     rules: Rules
     level: str
     actions: int
@@ -55,9 +65,11 @@ class Checkpoint:
     optimizer: Mapping[str, Tensor] = field(default_factory=dict)
     progress: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    training: Mapping[str, Tensor] = field(default_factory=dict)
+    environment: str = ENV_ID
 
 
-_GROUPS: Final = ("policy", "optimizer")
+_GROUPS: Final = ("policy", "optimizer", "training")
 
 
 def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
@@ -77,7 +89,8 @@ def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
         raise CheckpointError(f"{path}: not written: {bad[0]} holds NaN or infinity")
     header = {
         "format": FORMAT,
-        "kind": KIND,
+        "kind": checkpoint.kind,
+        "environment": checkpoint.environment,
         "rules": checkpoint.rules.to_dict(),
         "level": checkpoint.level,
         "actions": checkpoint.actions,
@@ -110,13 +123,16 @@ def load_checkpoint(path: Path) -> Checkpoint:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
     except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path}: not a checkpoint, or damaged: {error}") from None
-    if not isinstance(header, dict) or header.get("kind") != KIND:
+    if not isinstance(header, dict) or header.get("kind") not in KINDS:
         found = header.get("kind") if isinstance(header, dict) else "no checkpoint header"
-        raise CheckpointError(f"{path}: expected a checkpoint of kind {KIND!r}, got {found!r}")
+        raise CheckpointError(f"{path}: expected a checkpoint of kind {', '.join(KINDS)}, got {found!r}")
     if header.get("format") != FORMAT:
         raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, got {header.get('format')!r}")
+    if header.get("environment", ENV_ID) != ENV_ID:
+        raise CheckpointError(f"{path}: trained in {header['environment']}, this version has {ENV_ID}")
     try:
         return Checkpoint(
+            kind=header["kind"],
             rules=Rules(**header["rules"]),
             level=header["level"],
             actions=header["actions"],
@@ -124,7 +140,9 @@ def load_checkpoint(path: Path) -> Checkpoint:
             network=header["network"],
             progress=header["progress"],
             versions=header["versions"],
-            **{group: _group(tensors, group) for group in _GROUPS},
+            policy=_group(tensors, "policy"),
+            optimizer=_group(tensors, "optimizer"),
+            training=_group(tensors, "training"),
         )
     except (KeyError, TypeError, PyramidError) as error:
         raise CheckpointError(f"{path}: damaged header: {error}") from None
@@ -146,6 +164,43 @@ def check_rules(checkpoint: Checkpoint, rules: Rules, path: Path) -> None:
         raise CheckpointError(
             f"{path}: trained on {checkpoint.rules}, asked to play {rules}; they differ in {', '.join(different)}"
         )
+
+
+def check_shape(checkpoint: Checkpoint, path: Path) -> None:
+    """Raise CheckpointError if the observation or the actions of its rules are other ones in this version."""
+    fields = layout(checkpoint.rules, checkpoint.level).fields
+    tokens = tuple(field.high + 1 for field in fields for _ in range(field.size))
+    actions = len(move_table(checkpoint.rules))
+    if tokens != checkpoint.tokens or actions != checkpoint.actions:
+        raise CheckpointError(
+            f"{path}: made for observations of {len(checkpoint.tokens)} entries with {sum(checkpoint.tokens)} values "
+            f"and {checkpoint.actions} actions; in this version {checkpoint.rules} has {len(tokens)} entries with "
+            f"{sum(tokens)} values and {actions} actions"
+        )
+
+
+def network_arguments(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The keyword arguments of its network, lists turned back into tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in checkpoint.network.items()}
+
+
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """The weights, each once: a ``state_dict`` of SB3's policies has the shared extractor three times over."""
+    return {name: parameter.detach() for name, parameter in network.named_parameters()}
+
+
+def put_weights(network: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
+    """Copy weights into a network of the same kind; CheckpointError if they are not of the same names and shapes."""
+    ours, given = ({name: tuple(t.shape) for name, t in side.items()} for side in (weights_of(network), weights))
+    if ours != given:
+        name = sorted(set(ours.items()) ^ set(given.items()))[0][0]
+        raise CheckpointError(
+            f"{path}: weights do not fit the network: {name}: expected shape {ours.get(name, 'none')}, "
+            f"got {given.get(name, 'none')}"
+        )
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            parameter.copy_(weights[name])
 
 
 def pack_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
-import types
-import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar, Union
+from typing import Any, Final
 
 import yaml
 
 from agents.base import LEVELS
+from agents.typed import ConfigError, at_least, between, build, one_of, plain, positive
 from pyramid_env.benchmark import may_be_training_deals, parse_deals
 from pyramid_env.errors import PyramidError
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 
+ALGORITHMS: Final = ("ppo", "maskable_ppo", "dqn")
 REWARDS: Final = ("cards", "par", "msc", "win", "shaped")
 DEALS: Final = ("random", "winnable")
 BEST_BY: Final = ("wins", "score")
 ACTIVATIONS: Final = ("relu", "tanh", "gelu")
-
-
-class ConfigError(PyramidError):
-    """A setting that is unknown, of the wrong type, out of range, or at odds with another."""
+SCHEDULES: Final = ("linear", "cosine")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +53,12 @@ class EnvConfig:
     deals: str = "random"
 
     def __post_init__(self) -> None:
-        _one_of("env.observation", self.observation, LEVELS[:2])
-        _one_of("env.reward", self.reward, REWARDS)
-        _one_of("env.deals", self.deals, DEALS)
-        _at_least("env.num_envs", self.num_envs, 1)
-        _at_least("env.max_episode_steps", self.max_episode_steps, 1)
-        _positive("env.reward_scale", self.reward_scale)
+        one_of("env.observation", self.observation, LEVELS[:2])
+        one_of("env.reward", self.reward, REWARDS)
+        one_of("env.deals", self.deals, DEALS)
+        at_least("env.num_envs", self.num_envs, 1)
+        at_least("env.max_episode_steps", self.max_episode_steps, 1)
+        positive("env.reward_scale", self.reward_scale)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,43 +67,91 @@ class NetworkConfig:
 
     Attributes:
         embedding: width of the embedding sum.
+        groups: width of the encoder that looks at each pair of ranks that leave together (agents/pair_groups.py), 0 =
+            none; ``ppo`` alone.
         shared: widths of the layers that policy and value share.
+        blocks: residual blocks after those, as wide as the last of them.
         policy: widths of the policy's own layers.
         value: widths of the value's own layers.
         activation: between all of them.
+        recurrent: width of a memory (a GRU) that is carried from move to move, 0 = none; ``ppo`` alone. For the level
+            ``table``, which does not show what has been seen.
     """
 
     embedding: int = 128
+    groups: int = 0
     shared: tuple[int, ...] = (256,)
+    blocks: int = 0
     policy: tuple[int, ...] = ()
     value: tuple[int, ...] = ()
     activation: str = "relu"
+    recurrent: int = 0
 
     def __post_init__(self) -> None:
-        _at_least("network.embedding", self.embedding, 1)
+        at_least("network.embedding", self.embedding, 1)
+        for name in ("groups", "blocks", "recurrent"):
+            at_least(f"network.{name}", getattr(self, name), 0)
         for name in ("shared", "policy", "value"):
             for width in getattr(self, name):
-                _at_least(f"network.{name}", width, 1)
-        _one_of("network.activation", self.activation, ACTIVATIONS)
+                at_least(f"network.{name}", width, 1)
+        one_of("network.activation", self.activation, ACTIVATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PpoConfig:
-    """Settings of MaskablePPO, named as there.
+    """Settings of our masked PPO.
 
     Attributes:
         n_steps: steps of each game between two updates.
         batch_size: samples of one gradient step.
         n_epochs: passes over the samples of an update.
-        learning_rate: at the start; it falls in a straight line to ``learning_rate * final_learning_rate``.
-        final_learning_rate: what is left of the learning rate at the end, as a fraction.
+        schedule: how the three below go from start to end: ``"linear"`` or ``"cosine"``.
+        learning_rate: at the start.
+        final_learning_rate: what is left of it at the end, as a fraction.
+        clip_range: of the probability ratio, at the start.
+        final_clip_range: what is left of it at the end, as a fraction.
+        ent_coef: weight of the entropy over legal moves, at the start.
+        final_ent_coef: what is left of it at the end, as a fraction.
         gamma: discount a step.
         gae_lambda: of the advantage estimate.
-        clip_range: of the probability ratio.
-        ent_coef: weight of the entropy over legal moves.
         vf_coef: weight of the value loss.
         max_grad_norm: longer gradients are cut to this length.
         target_kl: stop an update early beyond 1.5 times this, null: never.
+    """
+
+    n_steps: int = 32
+    batch_size: int = 1024
+    n_epochs: int = 4
+    schedule: str = "linear"
+    learning_rate: float = 1e-3
+    final_learning_rate: float = 0.1
+    clip_range: float = 0.2
+    final_clip_range: float = 1.0
+    ent_coef: float = 0.003
+    final_ent_coef: float = 1.0
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    vf_coef: float = 0.5
+    max_grad_norm: float = 0.5
+    target_kl: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of("ppo.schedule", self.schedule, SCHEDULES)
+        _check_policy_gradient("ppo", self)
+        for name in ("final_clip_range", "final_ent_coef"):
+            between("ppo." + name, getattr(self, name), 0.0, math.inf)
+        positive("ppo.final_clip_range", self.final_clip_range)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskablePpoConfig:
+    """Settings of sb3-contrib's MaskablePPO, named as there.
+
+    Attributes:
+        n_steps, batch_size, n_epochs, gamma, gae_lambda, clip_range, ent_coef, vf_coef, max_grad_norm, target_kl: as in
+            PpoConfig, without schedules.
+        learning_rate: at the start; it falls in a straight line to ``learning_rate * final_learning_rate``.
+        final_learning_rate: what is left of the learning rate at the end, as a fraction.
     """
 
     n_steps: int = 32
@@ -124,17 +168,67 @@ class PpoConfig:
     target_kl: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("n_steps", "n_epochs"):
-            _at_least(f"ppo.{name}", getattr(self, name), 1)
-        _at_least("ppo.batch_size", self.batch_size, 2)
-        for name in ("learning_rate", "clip_range", "max_grad_norm"):
-            _positive(f"ppo.{name}", getattr(self, name))
-        for name in ("final_learning_rate", "gamma", "gae_lambda"):
-            _between("ppo." + name, getattr(self, name), 0.0, 1.0)
-        for name in ("ent_coef", "vf_coef"):
-            _between("ppo." + name, getattr(self, name), 0.0, math.inf)
-        if self.target_kl is not None:
-            _positive("ppo.target_kl", self.target_kl)
+        _check_policy_gradient("maskable_ppo", self)
+
+
+def _check_policy_gradient(section: str, made: PpoConfig | MaskablePpoConfig) -> None:
+    for name in ("n_steps", "n_epochs"):
+        at_least(f"{section}.{name}", getattr(made, name), 1)
+    at_least(f"{section}.batch_size", made.batch_size, 2)
+    for name in ("learning_rate", "clip_range", "max_grad_norm"):
+        positive(f"{section}.{name}", getattr(made, name))
+    for name in ("final_learning_rate", "gamma", "gae_lambda"):
+        between(f"{section}.{name}", getattr(made, name), 0.0, 1.0)
+    for name in ("ent_coef", "vf_coef"):
+        between(f"{section}.{name}", getattr(made, name), 0.0, math.inf)
+    if made.target_kl is not None:
+        positive(f"{section}.target_kl", made.target_kl)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DqnConfig:
+    """Settings of the masked, double, duelling DQN, most of them named as in stable-baselines3.
+
+    Attributes:
+        buffer_size: transitions that are remembered.
+        learning_starts: environment steps, played at random, before learning begins.
+        train_freq: steps of each game between two updates.
+        gradient_steps: gradient steps of an update.
+        batch_size: transitions of one gradient step.
+        learning_rate: at the start; it falls in a straight line to ``learning_rate * final_learning_rate``.
+        final_learning_rate: what is left of the learning rate at the end, as a fraction.
+        gamma: discount a step.
+        target_update_interval: environment steps between two copies to the target network.
+        exploration_fraction: share of the training over which random moves get rarer.
+        exploration_final_eps: share of random (legal) moves after that.
+        max_grad_norm: longer gradients are cut to this length.
+        double: the network chooses the next move and the target network values it; false: the target does both.
+        duelling: a value and advantages instead of action values alone.
+    """
+
+    buffer_size: int = 200_000
+    learning_starts: int = 10_000
+    train_freq: int = 1
+    gradient_steps: int = 4
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    final_learning_rate: float = 0.1
+    gamma: float = 0.99
+    target_update_interval: int = 8192
+    exploration_fraction: float = 0.3
+    exploration_final_eps: float = 0.02
+    max_grad_norm: float = 10.0
+    double: bool = True
+    duelling: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("buffer_size", "train_freq", "gradient_steps", "batch_size", "target_update_interval"):
+            at_least(f"dqn.{name}", getattr(self, name), 1)
+        at_least("dqn.learning_starts", self.learning_starts, 0)
+        for name in ("learning_rate", "max_grad_norm", "exploration_fraction"):
+            positive(f"dqn.{name}", getattr(self, name))
+        for name in ("final_learning_rate", "gamma", "exploration_fraction", "exploration_final_eps"):
+            between(f"dqn.{name}", getattr(self, name), 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,10 +260,10 @@ class EvaluationConfig:
             raise ConfigError(f"evaluation.deals: {error}") from None
         if may_be_training_deals(numbers):
             raise ConfigError(f"evaluation.deals: expected deals below the training range, got {self.deals!r}")
-        _at_least("evaluation.every_steps", self.every_steps, 0)
-        _at_least("evaluation.batch_size", self.batch_size, 1)
-        _at_least("evaluation.bound_states", self.bound_states, 1)
-        _one_of("evaluation.best_by", self.best_by, BEST_BY)
+        at_least("evaluation.every_steps", self.every_steps, 0)
+        at_least("evaluation.batch_size", self.batch_size, 1)
+        at_least("evaluation.bound_states", self.bound_states, 1)
+        one_of("evaluation.best_by", self.best_by, BEST_BY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,18 +272,19 @@ class Config:
 
     Attributes:
         rules: preset, with changes such as ``"microsoft:passes=1"``.
+        algorithm: ``"ppo"`` (ours), ``"maskable_ppo"`` (sb3-contrib's) or ``"dqn"`` (on stable-baselines3's); the
+            section of that name counts, those of the others are not looked at.
         seed: of everything random: network, deals, action sampling, batches.
         total_steps: environment steps to train for, rounded up to whole updates.
-        threads: torch threads. One is the safe choice for small networks: on two cores that had other work as well, two
-            threads took 12 times the CPU time of one for the same steps. More pay off with wide layers on idle cores.
+        threads: of the learning: with ppo each takes a part of every batch; with the others, and with a memory, they
+            are torch's own. One is the safe choice: on two cores that had other work as well, two threads of torch took
+            12 times the CPU time of one for the same steps.
         checkpoint_steps: environment steps between two writes of ``latest``.
-        env: see :class:`EnvConfig`.
-        network: see :class:`NetworkConfig`.
-        ppo: see :class:`PpoConfig`.
-        evaluation: see :class:`EvaluationConfig`.
+        env, network, ppo, maskable_ppo, dqn, evaluation: see EnvConfig and so on.
     """
 
     rules: str = "pyramid"
+    algorithm: str = "ppo"
     seed: int = 0
     total_steps: int = 1_000_000
     threads: int = 1
@@ -197,6 +292,8 @@ class Config:
     env: EnvConfig = field(default_factory=EnvConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PpoConfig = field(default_factory=PpoConfig)
+    maskable_ppo: MaskablePpoConfig = field(default_factory=MaskablePpoConfig)
+    dqn: DqnConfig = field(default_factory=DqnConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 
     def __post_init__(self) -> None:
@@ -204,20 +301,35 @@ class Config:
             read_rules(self.rules)
         except PyramidError as error:
             raise ConfigError(f"rules: {error}") from None
-        _at_least("seed", self.seed, 0)
-        _at_least("total_steps", self.total_steps, 1)
-        _at_least("threads", self.threads, 1)
-        _at_least("checkpoint_steps", self.checkpoint_steps, 1)
-        if self.steps_per_update % self.ppo.batch_size == 1:
+        one_of("algorithm", self.algorithm, ALGORITHMS)
+        at_least("seed", self.seed, 0)
+        at_least("total_steps", self.total_steps, 1)
+        at_least("threads", self.threads, 1)
+        at_least("checkpoint_steps", self.checkpoint_steps, 1)
+        for name in ("groups", "recurrent"):
+            if getattr(self.network, name) and self.algorithm != "ppo":
+                raise ConfigError(f"network.{name}: expected 0 with algorithm {self.algorithm}, it is for ppo alone")
+        if self.algorithm != "dqn":
+            self._check_batches()
+
+    def _check_batches(self) -> None:
+        samples, batch = self.steps_per_update, self.policy_gradient.batch_size
+        where = f"{self.algorithm}.batch_size"
+        of_update = f"samples of an update (env.num_envs * {self.algorithm}.n_steps)"
+        if samples % batch == 1:
+            raise ConfigError(f"{where}: {batch} leaves a batch of one of the {samples} {of_update}")
+        if batch > samples:
+            raise ConfigError(f"{where}: expected at most the {samples} {of_update}, got {batch}")
+        if self.network.recurrent and batch % self.ppo.n_steps:
             raise ConfigError(
-                f"ppo.batch_size: {self.ppo.batch_size} leaves a batch of one of the {self.steps_per_update} samples "
-                "of an update (env.num_envs * ppo.n_steps), and advantages are normalised within a batch"
+                f"{where}: expected a multiple of ppo.n_steps with network.recurrent, which learns from whole "
+                f"sequences; got {batch} and {self.ppo.n_steps}"
             )
-        if self.ppo.batch_size > self.steps_per_update:
-            raise ConfigError(
-                f"ppo.batch_size: expected at most the {self.steps_per_update} samples of an update "
-                f"(env.num_envs * ppo.n_steps), got {self.ppo.batch_size}"
-            )
+
+    @property
+    def policy_gradient(self) -> PpoConfig | MaskablePpoConfig:
+        """The section of the algorithm, unless that is dqn."""
+        return self.maskable_ppo if self.algorithm == "maskable_ppo" else self.ppo
 
     @property
     def game(self) -> Rules:
@@ -227,11 +339,12 @@ class Config:
     @property
     def steps_per_update(self) -> int:
         """Environment steps between two updates."""
-        return self.env.num_envs * self.ppo.n_steps
+        steps = self.dqn.train_freq if self.algorithm == "dqn" else self.policy_gradient.n_steps
+        return self.env.num_envs * steps
 
     def to_dict(self) -> dict[str, Any]:
         """All settings as YAML values."""
-        return {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
+        return {name: plain(value) for name, value in dataclasses.asdict(self).items()}
 
     def to_yaml(self) -> str:
         """All settings as YAML, in the order of the classes."""
@@ -261,158 +374,9 @@ def load_config(path: str | Path, overrides: Iterable[str] = ()) -> Config:
 
 def make_config(data: Mapping[str, Any], overrides: Iterable[str] = (), source: str = "config") -> Config:
     """A Config from nested mappings, then ``key=value`` texts; ``source`` names the mappings in errors."""
-    if not isinstance(data, Mapping):
-        raise ConfigError(f"{source}: expected a mapping of settings, got {type(data).__name__}")
-    merged = _deep_copy(data)
-    for text in overrides:
-        key, value = _read_override(text)
-        _set(merged, key, value, text)
-    return _build(Config, merged, "", source)
-
-
-def _read_override(text: str) -> tuple[list[str], Any]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(f"override: expected key=value such as ppo.learning_rate=3e-4, got {text!r}")
-    try:
-        return key.strip().split("."), yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise ConfigError(f"override {text!r}: cannot read the value {value!r}") from None
-
-
-def _set(settings: dict[str, Any], key: list[str], value: Any, text: str) -> None:
-    for part in key[:-1]:
-        inner = settings.setdefault(part, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f"override {text!r}: {part} has no settings of its own")
-        settings = inner
-    settings[key[-1]] = value
-
-
-Built = TypeVar("Built")
-
-
-def _build(made: type[Built], data: Mapping[Any, Any], prefix: str, source: str) -> Built:
-    """A config class from a mapping; ``prefix`` is the dotted path to it."""
-    hints = typing.get_type_hints(made)
-    values = {}
-    for key, value in data.items():
-        if key not in hints:
-            raise ConfigError(f"{source}: unknown key {prefix + str(key)!r}{_nearest(prefix + str(key))}")
-        values[key] = _convert(hints[key], value, prefix + key, source)
-    try:
-        return made(**values)
-    except ConfigError as error:
-        if str(error).startswith(source):
-            raise
-        raise ConfigError(f"{source}: {error}") from None
-
-
-def _convert(hint: Any, value: Any, where: str, source: str) -> Any:
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        if not isinstance(value, Mapping):
-            raise _wrong(source, where, f"settings ({', '.join(typing.get_type_hints(hint))})", value)
-        return _build(hint, value, where + ".", source)
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (Union, types.UnionType):
-        inner = next(kind for kind in arguments if kind is not type(None))
-        return None if value is None else _convert(inner, value, where, source)
-    if origin is tuple:
-        if not isinstance(value, (list, tuple)):
-            raise _wrong(source, where, "a list such as [256, 256]", value)
-        return tuple(_convert(arguments[0], item, f"{where}[{i}]", source) for i, item in enumerate(value))
-    if hint is float:
-        return _number(value, where, source)
-    if hint is int:
-        if isinstance(value, float) and value.is_integer():
-            return int(value)  # 1e6 is a fine way to write a number of steps
-        if isinstance(value, str) and _reads_as_number(value) and float(value).is_integer():
-            return int(float(value))
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise _wrong(source, where, "a whole number", value)
-        return value
-    if hint is bool:
-        if not isinstance(value, bool):
-            raise _wrong(source, where, "true or false", value)
-        return value
-    if not isinstance(value, str):
-        raise _wrong(source, where, "text", value)
-    return value
-
-
-def _number(value: Any, where: str, source: str) -> float:
-    """A float; YAML 1.1 reads 3e-4 as text, which people do not expect, so numbers written that way are read here."""
-    if isinstance(value, str) and _reads_as_number(value):
-        return float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise _wrong(source, where, "a finite number", value)
-    return float(value)
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def _wrong(source: str, where: str, expected: str, value: Any) -> ConfigError:
-    return ConfigError(f"{source}: {where}: expected {expected}, got {value!r} ({type(value).__name__})")
-
-
-def _all_keys(made: type, prefix: str = "") -> list[str]:
-    keys = []
-    for name, hint in typing.get_type_hints(made).items():
-        keys.append(prefix + name)
-        if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-            keys += _all_keys(hint, prefix + name + ".")
-    return keys
-
-
-def _nearest(key: str) -> str:
-    """The nearest known key, by its whole path or by its last part: ``learnig_rate`` finds ``ppo.learning_rate``."""
-    known = _all_keys(Config)
-    by_last = {name.rpartition(".")[2]: name for name in reversed(known)}
-    last = key.rpartition(".")[2]
-    close = [by_last[last]] if last in by_last else difflib.get_close_matches(key, known, n=1, cutoff=0.75)
-    if not close:
-        close = [by_last[name] for name in difflib.get_close_matches(last, by_last, n=1)]
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
+    return build(Config, data, overrides, source)
 
 
 def _similar_file(path: Path) -> str:
     there = sorted(p.name for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
     return f"; {path.parent} has {', '.join(there)}" if there else ""
-
-
-def _deep_copy(data: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {key: _deep_copy(value) if isinstance(value, Mapping) else value for key, value in data.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _one_of(where: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        close = difflib.get_close_matches(value, known, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise ConfigError(f"{where}: expected one of {', '.join(known)}, got {value!r}{hint}")
-
-
-def _at_least(where: str, value: int, low: int) -> None:
-    if value < low:
-        raise ConfigError(f"{where}: expected {low} or more, got {value}")
-
-
-def _positive(where: str, value: float) -> None:
-    if not value > 0:
-        raise ConfigError(f"{where}: expected more than 0, got {value}")
-
-
-def _between(where: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        bound = f"from {low} to {high}" if math.isfinite(high) else f"{low} or more"
-        raise ConfigError(f"{where}: expected a number {bound}, got {value}")

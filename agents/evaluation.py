@@ -170,6 +170,7 @@ class _Games:
 
     def play(self, on_finished: Callable[[int], object]) -> None:
         """Play all games to their ends; ``on_finished`` is told how many ended, each time."""
+        self.agent.begin(len(self.deals))
         observations, _ = self.envs.reset(options={"deals": self.deals})
         self.facts[:] = self.envs.facts  # for deals that offer no move at all
         dead = ~self.envs.action_masks().any(axis=1)
@@ -196,7 +197,7 @@ class _Games:
     def _choose(self, observations: dict[str, NDArray[np.int8]], live: NDArray[np.intp]) -> NDArray[np.int64]:
         """The agent's (live,) actions; it gets copies, so it cannot change the games."""
         shown = {field: values[live] for field, values in observations.items()}
-        chosen = np.asarray(self.agent.act(shown, self.envs.action_masks()[live], self.rng))
+        chosen = np.asarray(self.agent.act_in(live, shown, self.envs.action_masks()[live], self.rng))
         if chosen.shape != live.shape or not np.issubdtype(chosen.dtype, np.integer):
             raise PyramidError(
                 f"{self.agent.name}: expected {live.size} action indices, got {chosen.dtype} of shape {chosen.shape}"

@@ -1,11 +1,10 @@
-"""Networks: observations as tokens, an embedding sum, and a masked policy for MaskablePPO that fails loudly."""
+"""The token network in stable-baselines3: features, a masked distribution, a policy that fails loudly."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-import numba
 import numpy as np
 import torch
 from gymnasium import spaces
@@ -13,131 +12,39 @@ from numpy.typing import NDArray
 from sb3_contrib.common.maskable.distributions import MaskableCategorical, MaskableCategoricalDistribution
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from torch import Tensor, nn
+from torch import Tensor
 
+from agents.action_head import MASKED_LOGIT
 from agents.base import checked_masks
-
-ACTIVATION_CLASSES: Final[dict[str, type[nn.Module]]] = {"relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU}
-
-MASKED_LOGIT: Final = -1e8
-"""sb3-contrib's value; its exponential is exactly 0 in float32."""
+from agents.faults import NonFiniteError, first_bad_layer
+from agents.token_network import ACTIVATION_CLASSES, TokenTrunk
+from agents.tokens import token_counts
 
 
-class NonFiniteError(ArithmeticError):
-    """NaN or infinity in the network: training must stop, since every later result would be worthless.
-
-    Attributes:
-        layer: the first layer, in calling order, with a parameter or an output that is not finite.
-        batch: what the network was fed: ``observations`` (one array, or one a field), ``action_masks``.
-    """
-
-    def __init__(self, layer: str, batch: dict[str, NDArray[Any]]) -> None:
-        super().__init__(f"NaN or infinity in the network, first seen in {layer}")
-        self.layer = layer
-        self.batch = batch
-
-
-def token_counts(space: spaces.Space[Any]) -> NDArray[np.int64]:
-    """(F,) number of values of each entry of an observation, in the order in which :class:`TokenSum` reads them."""
-    return np.concatenate(
-        [_counts(box) for box in (space.spaces.values() if isinstance(space, spaces.Dict) else [space])]
-    )
-
-
-def _counts(box: spaces.Space[Any]) -> NDArray[np.int64]:
-    if not isinstance(box, spaces.Box) or not np.issubdtype(box.dtype, np.integer) or np.any(box.low != 0):
-        raise ValueError(f"observation space: expected integer boxes from 0 up, got {box}")
-    return np.asarray(box.high, np.int64).reshape(-1) + 1
-
-
-@numba.njit(cache=True, nogil=True)
-def _add_rows(tokens: NDArray[np.int64], gradients: NDArray[np.float32], out_table: NDArray[np.float32]) -> None:
-    """Add gradients[b] to the table row of each of tokens[b, :]."""
-    for b in range(tokens.shape[0]):
-        for f in range(tokens.shape[1]):
-            row = tokens[b, f]
-            for e in range(gradients.shape[1]):
-                out_table[row, e] += gradients[b, e]
-
-
-class _RowSum(torch.autograd.Function):
-    """``embedding_bag(tokens, table, mode="sum")`` with its gradient scattered by a kernel of ours.
-
-    torch's own gradient sorts all tokens first: 16 ms against 5.5 ms for 2048 observations of 70 entries, 256 wide,
-    on one core. That is a quarter of an update. The order of additions is fixed, so results repeat.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, tokens: Tensor, table: Tensor) -> Tensor:
-        ctx.save_for_backward(tokens)
-        ctx.rows = table.shape[0]
-        return torch.nn.functional.embedding_bag(tokens, table, mode="sum")
-
-    @staticmethod
-    def backward(ctx: Any, gradients: Tensor) -> tuple[None, Tensor]:
-        (tokens,) = ctx.saved_tensors
-        if gradients.device.type == "cpu" and gradients.dtype == torch.float32:
-            out = torch.zeros(ctx.rows, gradients.shape[1])
-            _add_rows(tokens.numpy(), gradients.contiguous().numpy(), out.numpy())
-            return None, out
-        each = gradients.repeat_interleave(tokens.shape[1], dim=0)
-        return None, gradients.new_zeros(ctx.rows, gradients.shape[1]).index_add(0, tokens.flatten(), each)
-
-
-class TokenTable(nn.Module):
-    """One learned row a token; tokens (B, F) in, the sums of their rows (B, width) out."""
-
-    def __init__(self, rows: int, width: int, std: float) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(rows, width))
-        nn.init.normal_(self.weight, std=std)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        """(B, width) sums of the rows of (B, F) tokens."""
-        sums: Tensor = _RowSum.apply(tokens, self.weight)  # type: ignore[no-untyped-call]  # untyped in torch
-        return sums
-
-
-class TokenSum(BaseFeaturesExtractor):
-    """Features of an observation whose every entry is a small integer: one learned row an (entry, value), summed,
-    then layers.
-
-    The sum equals a linear layer on the one-hot encoding (pyramid at level memory: about 800 wide) and costs a
-    fraction of it.
+class TokenFeatures(BaseFeaturesExtractor):
+    """:class:`~agents.token_network.TokenTrunk` as SB3 wants it.
 
     Args:
         observation_space: a Box of integers from 0 up, or a Dict of them.
-        embedding: width of the sum.
-        layers: widths of the layers after it; the last is the number of features.
-        activation: name in ACTIVATION_CLASSES, after the sum and after each layer.
+        embedding, layers, blocks, activation: as there.
     """
-
-    offsets: Tensor  # (F,) first row of each entry
 
     def __init__(
         self,
         observation_space: spaces.Space[Any],
         embedding: int = 256,
         layers: tuple[int, ...] = (),
+        blocks: int = 0,
         activation: str = "relu",
     ) -> None:
         super().__init__(observation_space, (embedding, *layers)[-1])
-        counts = token_counts(observation_space)
-        offsets = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        self.register_buffer("offsets", torch.as_tensor(offsets), persistent=False)
-        self.table = TokenTable(int(counts.sum()), embedding, std=len(counts) ** -0.5)  # a sum of F rows has variance 1
-        modules: list[nn.Module] = [ACTIVATION_CLASSES[activation]()]
-        for before, after in zip((embedding, *layers), layers, strict=False):
-            modules += [nn.Linear(before, after), ACTIVATION_CLASSES[activation]()]
-        self.layers = nn.Sequential(*modules)
+        self.trunk = TokenTrunk(token_counts(observation_space), embedding, layers, blocks, activation)
 
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """(B, features) of a (B, F) tensor, or of one tensor a field."""
-        if isinstance(observations, Tensor):
-            tokens = observations.long()
-        else:
-            tokens = torch.cat([field.long().flatten(1) for field in observations.values()], dim=1)
-        features: Tensor = self.layers(self.table(tokens + self.offsets))
+        if not isinstance(observations, Tensor):
+            observations = torch.cat([field.flatten(1) for field in observations.values()], dim=1)
+        features: Tensor = self.trunk(observations.int())  # SB3 keeps observations as floats
         return features
 
 
@@ -233,8 +140,8 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
       illegal.
     * NaN or infinity raises NonFiniteError with the layer and the batch instead of training on.
 
-    Keyword arguments: those of sb3-contrib's policy, and ``embedding``, ``shared``, ``policy``, ``value``,
-    ``activation`` as in NetworkConfig.
+    Keyword arguments: those of sb3-contrib's policy, and ``embedding``, ``shared``, ``blocks``,
+    ``policy``, ``value``, ``activation`` as in NetworkConfig (``recurrent`` must be 0).
     """
 
     def __init__(
@@ -245,19 +152,29 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
         *,
         embedding: int = 256,
         shared: tuple[int, ...] = (256,),
+        blocks: int = 0,
         policy: tuple[int, ...] = (),
         value: tuple[int, ...] = (),
         activation: str = "relu",
+        groups: int = 0,
+        recurrent: int = 0,
         **kwargs: Any,
     ) -> None:
+        if groups or recurrent:
+            raise ValueError(f"groups, recurrent: expected 0, this policy has neither; got {groups}, {recurrent}")
         super().__init__(
             observation_space,
             action_space,
             lr_schedule,
             net_arch={"pi": list(policy), "vf": list(value)},
             activation_fn=ACTIVATION_CLASSES[activation],
-            features_extractor_class=TokenSum,
-            features_extractor_kwargs={"embedding": embedding, "layers": tuple(shared), "activation": activation},
+            features_extractor_class=TokenFeatures,
+            features_extractor_kwargs={
+                "embedding": embedding,
+                "layers": tuple(shared),
+                "blocks": blocks,
+                "activation": activation,
+            },
             normalize_images=False,
             **kwargs,
         )
@@ -286,6 +203,10 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
         """The distribution over legal actions."""
         return self._values_and_distribution(obs, action_masks)[1]
 
+    def scores(self, rows: Tensor, action_masks: NDArray[np.bool_]) -> Tensor:
+        """(B, A) log-probabilities, MASKED_LOGIT for what is illegal."""
+        return self.get_distribution(rows, action_masks).log_probs
+
     def predict(
         self,
         observation: Any,
@@ -312,7 +233,7 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
         latent_pi, latent_vf = self.mlp_extractor(self.extract_features(obs))
         values, logits = self.value_net(latent_vf), self.action_net(latent_pi)
         if not torch.isfinite(logits.sum() + values.sum()):
-            raise NonFiniteError(self._first_bad_layer(obs), _as_arrays(obs, action_masks))
+            raise NonFiniteError(self._first_bad_layer(obs), as_arrays(obs, action_masks))
         distribution = self.action_dist.proba_distribution(logits)
         distribution.apply_masking(action_masks)
         return values, distribution
@@ -323,32 +244,15 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
         return features
 
     def _first_bad_layer(self, obs: Any) -> str:
-        """The first layer, in calling order, with a bad parameter or output."""
-        found: list[str] = []
+        def call() -> None:
+            latent_pi, latent_vf = self.mlp_extractor(self.extract_features(obs))
+            self.action_net(latent_pi), self.value_net(latent_vf)
 
-        def look(name: str) -> Any:
-            def hook(module: nn.Module, _: Any, output: Any) -> None:
-                bad = [p for p, value in module.named_parameters(recurse=False) if not torch.isfinite(value).all()]
-                if bad:
-                    found.append(f"{name} (its {bad[0]})")
-                elif isinstance(output, Tensor) and not torch.isfinite(output).all():
-                    found.append(f"{name} (its output)")
-
-            return hook
-
-        leaves = [(name, module) for name, module in self.named_modules() if not list(module.children())]
-        hooks = [module.register_forward_hook(look(name)) for name, module in leaves]
-        try:
-            with torch.no_grad():
-                latent_pi, latent_vf = self.mlp_extractor(self.extract_features(obs))
-                self.action_net(latent_pi), self.value_net(latent_vf)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        return found[0] if found else "the sum of its outputs"
+        return first_bad_layer(self, call)
 
 
-def _as_arrays(obs: Any, action_masks: Any) -> dict[str, NDArray[Any]]:
+def as_arrays(obs: Any, action_masks: Any) -> dict[str, NDArray[Any]]:
+    """What a network was fed, as arrays by name."""
     fields = {"observations": obs} if isinstance(obs, Tensor) else {f"observations.{k}": v for k, v in obs.items()}
     arrays = {name: value.detach().cpu().numpy() for name, value in fields.items()}
     masks = action_masks.detach().cpu().numpy() if isinstance(action_masks, Tensor) else np.asarray(action_masks)

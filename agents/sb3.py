@@ -14,9 +14,9 @@ How to train with it, outside of train.py::
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import torch
@@ -27,8 +27,8 @@ from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 from stable_baselines3.common.vec_env import VecEnv
 
 from agents.base import Agent, Observations, checked_masks
-from agents.checkpoint import Checkpoint, CheckpointError, check_rules, checkpoint_path, load_checkpoint
-from agents.networks import MaskedTokenPolicy, token_counts
+from agents.checkpoint import Checkpoint, check_shape, network_arguments, put_weights
+from agents.networks import MaskedTokenPolicy
 from pyramid_env.deal import Deal, DealSource
 from pyramid_env.env import END_FACTS, START_OPTIONS
 from pyramid_env.errors import PyramidError
@@ -36,7 +36,6 @@ from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.reward import RewardScheme
 from pyramid_env.rules import Rules
-from pyramid_env.rules import rules as read_rules
 from pyramid_env.vector_env import PyramidVectorEnv
 
 
@@ -55,8 +54,8 @@ class PyramidVecEnv(VecEnv):
     observations, rewards and masks are whole arrays, never gathered game by game. Finished games start anew at once
     (SB3's way). A finished game's info holds ``terminal_observation``, ``TimeLimit.truncated``, ``episode`` (``r``,
     ``l``, ``t``, so VecMonitor is not needed), ``is_success``, ``deal``, ``score`` and what the environment tells at
-    the end besides; a running game's info is empty. ``env_method("action_masks")``, which sb3-contrib calls, gives
-    the rows of one mask array.
+    the end besides, and where it was cut off ``terminal_action_mask``; a running game's info is empty.
+    ``env_method("action_masks")``, which sb3-contrib calls, gives the rows of one mask array.
 
     Args:
         rules: preset, text or Rules.
@@ -206,6 +205,8 @@ class PyramidVecEnv(VecEnv):
             fields: dict[str, NDArray[np.int8]] = native["final_obs"][b]
             facts["terminal_observation"] = self._layout.flat(fields) if self._flat else fields
             facts["TimeLimit.truncated"] = cut[k]
+            if cut[k]:
+                facts["terminal_action_mask"] = last["action_mask"][b].astype(np.bool_)
             facts["is_success"] = facts.get("won", False)
             facts["episode"] = {"r": round(returns[k], 6), "l": lengths[k], "t": seconds}
             yield b, facts
@@ -250,6 +251,19 @@ class CompactRolloutBuffer(MaskableRolloutBuffer):
         self.action_masks = np.ones((self.buffer_size, self.n_envs, self.mask_dims), np.bool_)
 
 
+class ScoringPolicy(Protocol):
+    """MaskedTokenPolicy and TokenQPolicy."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where it lies."""
+        ...
+
+    def scores(self, rows: torch.Tensor, action_masks: NDArray[np.bool_]) -> torch.Tensor:
+        """(B, A) how good each legal action is: log-probabilities or values; very low for the others."""
+        ...
+
+
 class Sb3Agent(Agent):
     """A trained policy as an agent.
 
@@ -262,7 +276,7 @@ class Sb3Agent(Agent):
     """
 
     def __init__(
-        self, policy: MaskedTokenPolicy, rules: Rules, level: str, name: str = "ppo", deterministic: bool = True
+        self, policy: ScoringPolicy, rules: Rules, level: str, name: str = "ppo", deterministic: bool = True
     ) -> None:
         super().__init__(rules)
         self.name = name
@@ -278,7 +292,7 @@ class Sb3Agent(Agent):
         masks = checked_masks(action_masks, len(move_table(self.rules)))
         rows = torch.from_numpy(self._layout.flat(observations))
         with torch.no_grad():
-            scores = self.policy.get_distribution(rows.to(self.policy.device), masks).log_probs.cpu().numpy()
+            scores = self.policy.scores(rows.to(self.policy.device), masks).cpu().numpy()
         if not self._deterministic:
             scores = scores + rng.gumbel(size=scores.shape)
         best: NDArray[np.int64] = np.where(masks, scores, -np.inf).argmax(axis=1)
@@ -286,58 +300,15 @@ class Sb3Agent(Agent):
 
 
 def policy_of(checkpoint: Checkpoint, path: Path) -> MaskedTokenPolicy:
-    """The policy of a checkpoint, ready to play.
+    """The policy of a MaskablePPO checkpoint, ready to play.
 
     Raises:
         CheckpointError: the observation or the actions of its rules have changed since, or weights do not fit.
     """
+    check_shape(checkpoint, path)
     space = flat_space(checkpoint.rules, checkpoint.level)
-    actions = len(move_table(checkpoint.rules))
-    tokens = tuple(token_counts(space).tolist())
-    if tokens != checkpoint.tokens or actions != checkpoint.actions:
-        raise CheckpointError(
-            f"{path}: made for observations of {len(checkpoint.tokens)} entries with {sum(checkpoint.tokens)} values "
-            f"and {checkpoint.actions} actions; in this version {checkpoint.rules} has {len(tokens)} entries with "
-            f"{sum(tokens)} values and {actions} actions"
-        )
-    sizes: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in checkpoint.network.items()
-    }
-    policy = MaskedTokenPolicy(space, spaces.Discrete(actions), lambda _: 0.0, **sizes)
+    sizes = network_arguments(checkpoint)
+    policy = MaskedTokenPolicy(space, spaces.Discrete(checkpoint.actions), lambda _: 0.0, **sizes)
     put_weights(policy, checkpoint.policy, path)
     policy.set_training_mode(False)
     return policy
-
-
-def weights_of(policy: MaskedTokenPolicy) -> dict[str, torch.Tensor]:
-    """The policy's weights, each once: its ``state_dict`` has the shared extractor three times over."""
-    return {name: parameter.detach() for name, parameter in policy.named_parameters()}
-
-
-def put_weights(policy: MaskedTokenPolicy, weights: Mapping[str, torch.Tensor], path: Path) -> None:
-    """Copy weights into a policy of the same network; CheckpointError if they are not of the same names and shapes."""
-    own = weights_of(policy)
-    ours, given = ({name: tuple(tensor.shape) for name, tensor in side.items()} for side in (own, weights))
-    if ours != given:
-        name = sorted(set(ours.items()) ^ set(given.items()))[0][0]
-        raise CheckpointError(
-            f"{path}: weights do not fit the network: {name}: expected shape {ours.get(name, 'none')}, "
-            f"got {given.get(name, 'none')}"
-        )
-    with torch.no_grad():
-        for name, parameter in policy.named_parameters():
-            parameter.copy_(weights[name])
-
-
-def load_agent(path: Path | str, rules: Rules | str | None = None, *, deterministic: bool = True) -> Sb3Agent:
-    """The agent of a run folder (its best checkpoint) or of a checkpoint file.
-
-    Raises:
-        CheckpointError: nothing there, damaged, or trained on other rules than asked for.
-    """
-    file = checkpoint_path(Path(path))
-    checkpoint = load_checkpoint(file)
-    if rules is not None:
-        check_rules(checkpoint, read_rules(rules), file)
-    name = str(path) if deterministic else f"{path}:sampled"
-    return Sb3Agent(policy_of(checkpoint, file), checkpoint.rules, checkpoint.level, name, deterministic)

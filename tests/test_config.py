@@ -57,7 +57,7 @@ def test_every_way_to_write_a_whole_number(tmp_path, text):
         ({"ppo": {"learnig_rate": 1}}, ["unknown key 'ppo.learnig_rate'", "'ppo.learning_rate'"]),
         ({"learning_rate": 1}, ["unknown key 'learning_rate'", "'ppo.learning_rate'"]),
         ({"env": {"gamma": 1}}, ["unknown key 'env.gamma'", "'ppo.gamma'"]),
-        ({"zzzzqqq": 1}, ["unknown key 'zzzzqqq'", "known: rules, seed"]),
+        ({"zzzzqqq": 1}, ["unknown key 'zzzzqqq'", "known: rules, algorithm, seed"]),
         ({3: 1}, ["unknown key '3'"]),
         ({"seed": "one"}, ["job: seed: expected a whole number, got 'one' (str)"]),
         ({"seed": True}, ["seed: expected a whole number, got True (bool)"]),

@@ -18,7 +18,8 @@ from stable_baselines3.common.vec_env import VecMonitor
 import agents.sb3
 import evaluate
 import pyramid_env as pe
-from agents import make_agent
+from agents import load, make_agent
+from agents.action_head import MASKED_LOGIT
 from agents.checkpoint import (
     Checkpoint,
     CheckpointError,
@@ -26,16 +27,12 @@ from agents.checkpoint import (
     pack_optimizer,
     save_checkpoint,
     unpack_optimizer,
+    weights_of,
 )
-from agents.networks import (
-    MASKED_LOGIT,
-    MaskedDistribution,
-    MaskedTokenPolicy,
-    NonFiniteError,
-    TokenSum,
-    token_counts,
-)
-from agents.sb3 import CompactRolloutBuffer, PyramidVecEnv, Sb3Agent, flat_space, load_agent, weights_of
+from agents.faults import NonFiniteError
+from agents.networks import MaskedDistribution, MaskedTokenPolicy, TokenFeatures
+from agents.sb3 import CompactRolloutBuffer, PyramidVecEnv, Sb3Agent, flat_space
+from agents.tokens import token_counts
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 
@@ -241,24 +238,24 @@ def test_options_that_do_not_say_where_each_game_starts_are_refused(options, wor
 
 def test_the_token_sum_is_a_linear_layer_on_the_one_hot_encoding():
     space = flat_space(MINI, "memory")
-    extractor = TokenSum(space, embedding=8, layers=(), activation="relu")
+    extractor = TokenFeatures(space, embedding=8, layers=(), activation="relu")
     counts = token_counts(space)
     rng = np.random.default_rng(0)
     rows = (rng.random((50, len(counts))) * counts).astype(np.int8)
     one_hot = np.concatenate([np.eye(n)[rows[:, f]] for f, n in enumerate(counts)], axis=1)
-    linear = torch.as_tensor(one_hot, dtype=torch.float32) @ extractor.table.weight
+    linear = torch.as_tensor(one_hot, dtype=torch.float32) @ extractor.trunk.table.weight
     assert torch.allclose(extractor(torch.from_numpy(rows)), linear.relu(), atol=1e-5)
 
 
 def test_its_gradient_is_that_of_torch():
     space = flat_space(MINI, "memory")
-    extractor = TokenSum(space, embedding=8, layers=(4,), activation="tanh")
+    extractor = TokenFeatures(space, embedding=8, layers=(4,), activation="tanh")
     rows = torch.from_numpy(some_positions()[0])
     extractor(rows).square().sum().backward()
-    ours = extractor.table.weight.grad.clone()
-    table = extractor.table.weight.detach().clone().requires_grad_()
-    plain = torch.nn.functional.embedding_bag(rows.long() + extractor.offsets, table, mode="sum")
-    extractor.layers(plain).square().sum().backward()
+    ours = extractor.trunk.table.weight.grad.clone()
+    table = extractor.trunk.table.weight.detach().clone().requires_grad_()
+    plain = torch.nn.functional.embedding_bag(rows.long() + extractor.trunk.offsets, table, mode="sum")
+    extractor.trunk.layers(plain).square().sum().backward()
     assert torch.allclose(ours, table.grad, atol=1e-5)
 
 
@@ -266,7 +263,7 @@ def test_fields_and_flat_rows_give_the_same_features():
     rows = torch.from_numpy(some_positions()[0])
     fields = layout(MINI, "memory").space()
     torch.manual_seed(0)
-    by_field = TokenSum(fields, 8)
+    by_field = TokenFeatures(fields, 8)
     views = layout(MINI, "memory").views(rows)
     views = {name: views[name] for name in fields.spaces}  # a Dict space sorts its fields
     order = np.concatenate([layout(MINI, "memory").views(np.arange(rows.shape[1]))[name] for name in fields.spaces])
@@ -355,7 +352,7 @@ def test_symptom_simplex_check_fails_at_random_with_many_actions():
 # ---- what the policy refuses -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layer", ["features_extractor.layers.1", "action_net", "value_net"])
+@pytest.mark.parametrize("layer", ["features_extractor.trunk.layers.1", "action_net", "value_net"])
 def test_symptom_nan_goes_on_training_silently(layer):
     """sb3-contrib #221, #195: it stops, and names the layer and holds the batch."""
     policy = small_policy()
@@ -372,8 +369,8 @@ def test_nan_in_the_embedding_is_named():
     policy = small_policy()
     rows, masks = some_positions()
     with torch.no_grad():
-        policy.features_extractor.table.weight.fill_(float("inf"))
-    with pytest.raises(NonFiniteError, match=r"features_extractor.table \(its weight\)"):
+        policy.features_extractor.trunk.table.weight.fill_(float("inf"))
+    with pytest.raises(NonFiniteError, match=r"features_extractor.trunk.table \(its weight\)"):
         policy(torch.from_numpy(rows), action_masks=masks)
 
 
@@ -417,7 +414,7 @@ def checkpoint_of(policy, rules=MINI):
     space = flat_space(rules, "memory")
     tokens = tuple(token_counts(space).tolist())
     network = {name: list(value) if isinstance(value, tuple) else value for name, value in SIZES.items()}
-    return Checkpoint(rules, "memory", len(move_table(rules)), tokens, network, weights_of(policy))
+    return Checkpoint("maskable_ppo", rules, "memory", len(move_table(rules)), tokens, network, weights_of(policy))
 
 
 def test_the_agent_plays_the_policys_likeliest_moves():
@@ -448,7 +445,7 @@ def test_a_checkpoint_plays_as_its_policy(tmp_path):
     save_checkpoint(checkpoint_of(policy), tmp_path / "a.safetensors")
     rows, masks = some_positions()
     observations = layout(MINI, "memory").views(rows)
-    for agent in (load_agent(tmp_path / "a.safetensors"), make_agent(str(tmp_path / "a.safetensors"), MINI)):
+    for agent in (load(tmp_path / "a.safetensors"), make_agent(str(tmp_path / "a.safetensors"), MINI)):
         expected = Sb3Agent(policy, MINI, "memory").act(observations, masks, np.random.default_rng(0))
         assert np.array_equal(agent.act(observations, masks, np.random.default_rng(0)), expected)
     assert list(tmp_path.iterdir()) == [tmp_path / "a.safetensors"]
@@ -504,13 +501,17 @@ def test_a_checkpoint_of_other_rules_is_refused_with_the_difference(tmp_path):
 def test_a_checkpoint_of_another_shape_is_refused(tmp_path):
     made = checkpoint_of(small_policy())
     path = tmp_path / "a.safetensors"
-    save_checkpoint(Checkpoint(made.rules, made.level, made.actions, made.tokens[:-1], made.network, made.policy), path)
+    save_checkpoint(
+        Checkpoint(made.kind, made.rules, made.level, made.actions, made.tokens[:-1], made.network, made.policy), path
+    )
     with pytest.raises(CheckpointError, match=r"made for observations of \d+ entries"):
-        load_agent(path)
+        load(path)
     weights = {**made.policy, "action_net.bias": torch.zeros(3)}
-    save_checkpoint(Checkpoint(made.rules, made.level, made.actions, made.tokens, made.network, weights), path)
+    save_checkpoint(
+        Checkpoint(made.kind, made.rules, made.level, made.actions, made.tokens, made.network, weights), path
+    )
     with pytest.raises(CheckpointError, match=r"action_net.bias: expected shape \(\d+,\), got \(3,\)"):
-        load_agent(path)
+        load(path)
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a checkpoint", None])
@@ -519,7 +520,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path, damage):
     save_checkpoint(checkpoint_of(small_policy()), path)
     path.write_bytes(path.read_bytes()[:-100] if damage is None else damage)
     with pytest.raises(CheckpointError, match="not a checkpoint, or damaged"):
-        load_agent(path)
+        load(path)
     with pytest.raises(CheckpointError, match="no such checkpoint"):
         load_checkpoint(tmp_path / "b.safetensors")
 

@@ -17,20 +17,13 @@ import torch
 import evaluate as evaluate_script
 import pyramid_env as pe
 import train as train_script
-from agents import make_agent
+from agents import load, make_agent
 from agents.checkpoint import load_checkpoint, save_checkpoint
-from agents.config import load_config, make_config
+from agents.config import ALGORITHMS, load_config, make_config
 from agents.evaluation import evaluate_agent
-from agents.training import (
-    EVALUATIONS_FILE,
-    TrainingError,
-    _Trainer,
-    make_env,
-    make_model,
-    resume,
-    stop_on_signal,
-    train,
-)
+from agents.run_folder import EVALUATIONS_FILE, RunFolder, TrainingError
+from agents.sb3_learner import MaskablePpoLearner, make_env
+from agents.training import Trainer, _Watch, resume, stop_on_signal, train
 
 TINY = {
     "rules": "mini",
@@ -40,6 +33,8 @@ TINY = {
     "env": {"num_envs": 8},
     "network": {"embedding": 16, "shared": [16]},
     "ppo": {"n_steps": 8, "batch_size": 32, "n_epochs": 2},
+    "maskable_ppo": {"n_steps": 8, "batch_size": 32, "n_epochs": 2},
+    "dqn": {"buffer_size": 512, "learning_starts": 64, "train_freq": 8, "gradient_steps": 2, "batch_size": 32},
     "evaluation": {"deals": "validation:0-19", "every_steps": 128, "bound": False},
 }
 
@@ -52,8 +47,24 @@ def torch_threads():
     torch.set_num_threads(before)
 
 
+every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+sb3_algorithms = pytest.mark.parametrize("algorithm", ALGORITHMS[1:])
+
+
 def tiny(*overrides):
     return make_config(TINY, overrides)
+
+
+def started(run, *overrides, say=lambda line: None):
+    """A trainer in a new run folder, which has not begun."""
+    folder = RunFolder(run)
+    folder.start(tiny(*overrides))
+    return Trainer(tiny(*overrides), folder, say, False)
+
+
+def continued(run):
+    folder = RunFolder(run)
+    return Trainer(folder.config(), folder, lambda line: None, False, folder.checkpoint("latest"))
 
 
 def weights(run, name="latest"):
@@ -71,12 +82,14 @@ def same(first, second):
 # ---- a run and its folder --------------------------------------------------------------------------------------------
 
 
-def test_a_run_leaves_all_that_is_needed_to_understand_and_repeat_it(tmp_path):
+@every_algorithm
+def test_a_run_leaves_all_that_is_needed_to_understand_and_repeat_it(tmp_path, algorithm):
     run, lines = tmp_path / "run", []
-    result = train(tiny("evaluation.bound=true"), run, say=lines.append)
+    settings = tiny("evaluation.bound=true", f"algorithm={algorithm}")
+    result = train(settings, run, say=lines.append)
     assert result.finished
     assert result.steps == 256
-    assert load_config(run / "config.yaml") == tiny("evaluation.bound=true")
+    assert load_config(run / "config.yaml") == settings
     told = json.loads((run / "run.json").read_text())
     assert told["seed"] == 0
     assert {"python", "torch", "stable-baselines3", "pyramid-env"} <= set(told["versions"])
@@ -90,24 +103,29 @@ def test_a_run_leaves_all_that_is_needed_to_understand_and_repeat_it(tmp_path):
     assert any("256 steps" in line and "of the bound" in line for line in lines)
 
 
-def test_the_run_folder_is_an_agent_that_does_as_its_evaluation_says(tmp_path):
-    result = train(tiny(), tmp_path / "run")
-    agent = make_agent(str(tmp_path / "run"), "mini")
-    records = evaluate_agent(agent, pe.rules("mini"), np.arange(10_000, 10_020), seed=0)
-    assert np.mean([record.won for record in records]) == max(e.win_rate for e in result.evaluations)
+@every_algorithm
+def test_the_run_folder_is_an_agent_that_does_as_its_evaluation_says(tmp_path, algorithm):
+    result = train(tiny(f"algorithm={algorithm}"), tmp_path / "run")
+    for agent in (make_agent(str(tmp_path / "run"), "mini"), load(tmp_path / "run")):
+        records = evaluate_agent(agent, pe.rules("mini"), np.arange(10_000, 10_020), seed=0)
+        assert np.mean([record.won for record in records]) == max(e.win_rate for e in result.evaluations)
 
 
-def test_the_same_seed_gives_the_same_result_and_another_seed_another(tmp_path):
-    results = [train(tiny(f"seed={seed}"), tmp_path / f"run{i}") for i, seed in enumerate((0, 0, 1))]
+@every_algorithm
+def test_the_same_seed_gives_the_same_result_and_another_seed_another(tmp_path, algorithm):
+    torch.manual_seed(int(tmp_path.stat().st_ino))  # nothing global may count
+    settings = [tiny(f"seed={seed}", f"algorithm={algorithm}") for seed in (0, 0, 1)]
+    results = [train(each, tmp_path / f"run{i}") for i, each in enumerate(settings)]
     assert same(weights(results[0].run), weights(results[1].run))
     assert not same(weights(results[0].run), weights(results[2].run))
     plain = [[(e.steps, e.win_rate, e.mean_score) for e in result.evaluations] for result in results]
     assert plain[0] == plain[1]
 
 
-def test_evaluating_more_often_changes_nothing_of_what_is_learned(tmp_path):
-    often = train(tiny("evaluation.every_steps=64"), tmp_path / "often")
-    seldom = train(tiny("evaluation.every_steps=0"), tmp_path / "seldom")
+@every_algorithm
+def test_evaluating_more_often_changes_nothing_of_what_is_learned(tmp_path, algorithm):
+    often = train(tiny("evaluation.every_steps=64", f"algorithm={algorithm}"), tmp_path / "often")
+    seldom = train(tiny("evaluation.every_steps=0", f"algorithm={algorithm}"), tmp_path / "seldom")
     assert len(often.evaluations) == 5
     assert len(seldom.evaluations) == 1
     assert same(weights(often.run), weights(seldom.run))
@@ -126,9 +144,9 @@ def test_an_existing_folder_is_not_overwritten(tmp_path):
 # ---- stopping and going on -------------------------------------------------------------------------------------------
 
 
-def stopping_at(trainer, steps, monkeypatch):
-    """Ask for a stop, as Ctrl-C does, in the middle of the rollout that passes ``steps``."""
-    stop = threading.Event()
+def stopping_at(steps, monkeypatch):
+    """Ask for a stop, as Ctrl-C does, as soon as so many steps have been played: in the middle of a rollout."""
+    stop, left = threading.Event(), [steps]
 
     class Stopping:
         def __enter__(self):
@@ -137,31 +155,30 @@ def stopping_at(trainer, steps, monkeypatch):
         def __exit__(self, *_):
             return None
 
-    step_wait = trainer.env.step_wait
+    played = _Watch.played
 
-    def counting():
-        if trainer.model.num_timesteps >= steps:
+    def counting(watch, steps):
+        left[0] -= steps
+        if left[0] <= 0:
             stop.set()
-        return step_wait()
+        return played(watch, steps)
 
     monkeypatch.setattr("agents.training.stop_on_signal", lambda say: Stopping())
-    monkeypatch.setattr(trainer.env, "step_wait", counting)
+    monkeypatch.setattr(_Watch, "played", counting)
 
 
-def test_a_stopped_run_saves_what_it_learned_and_goes_on_to_the_same_total(tmp_path, monkeypatch):
+@sb3_algorithms
+def test_a_stopped_run_saves_what_it_learned_and_goes_on_to_the_same_total(tmp_path, monkeypatch, algorithm):
     run, lines = tmp_path / "run", []
-    run.mkdir()
-    (run / "config.yaml").write_text(tiny().to_yaml())
-    trainer = _Trainer(tiny(), run, lines.append, False)
-    stopping_at(trainer, 80, monkeypatch)
+    trainer = started(run, f"algorithm={algorithm}", say=lines.append)
+    stopping_at(80, monkeypatch)
     result = trainer.work()
     assert not result.finished
     assert result.steps == 64  # steps that were played but not learned from do not count
     assert f"go on with: python train.py --resume {run}" in lines[-1]
     saved = load_checkpoint(run / "checkpoints" / "latest.safetensors")
     assert saved.progress["steps"] == 64
-    assert saved.progress["updates"] == 2
-    assert same(saved.policy, dict(trainer.model.policy.named_parameters()))
+    assert same(saved.policy, trainer.learner.weights())
     monkeypatch.undo()
 
     copies = [tmp_path / "again", run]
@@ -169,28 +186,23 @@ def test_a_stopped_run_saves_what_it_learned_and_goes_on_to_the_same_total(tmp_p
     ended = [resume(copy) for copy in copies]
     assert all(result.finished and result.steps == 256 for result in ended)
     assert same(weights(copies[0]), weights(copies[1]))  # going on from the same checkpoint gives the same
-    updates = load_checkpoint(run / "checkpoints" / "latest.safetensors").progress["updates"]
-    assert updates == 2 * 256 // 64
 
 
 def test_going_on_takes_up_optimiser_counters_and_learning_rate(tmp_path, monkeypatch):
     run = tmp_path / "run"
-    run.mkdir()
-    (run / "config.yaml").write_text(tiny().to_yaml())
-    trainer = _Trainer(tiny(), run, lambda line: None, False)
-    stopping_at(trainer, 128, monkeypatch)
+    trainer = started(run, "algorithm=maskable_ppo")
+    stopping_at(150, monkeypatch)
     trainer.work()
     monkeypatch.undo()
-    again = _Trainer(tiny(), run, lambda line: None, False, run / "checkpoints" / "latest.safetensors")
-    assert again.model.num_timesteps == 128
-    before, after = (t.model.policy.optimizer.state_dict()["state"] for t in (trainer, again))
+    again = continued(run)
+    model = again.learner.model
+    assert (again.learner.steps, again.learner.updates) == (128, 2 * 128 // 64)
+    before, after = (t.learner.model.policy.optimizer.state_dict()["state"] for t in (trainer, again))
     assert all(torch.equal(before[i]["exp_avg_sq"], after[i]["exp_avg_sq"]) for i in before)
     rates = []
-    monkeypatch.setattr(
-        again.model, "train", lambda: rates.append(again.model.lr_schedule(again.model._current_progress_remaining))
-    )
+    monkeypatch.setattr(model, "train", lambda: rates.append(model.lr_schedule(model._current_progress_remaining)))
     again.work()
-    start = tiny().ppo.learning_rate
+    start = tiny().maskable_ppo.learning_rate
     assert rates[0] == pytest.approx(start * (0.1 + 0.9 * 64 / 256))
     assert rates[-1] == pytest.approx(start * 0.1)
 
@@ -209,16 +221,16 @@ def test_going_on_with_a_finished_run_says_so_and_touches_nothing(tmp_path, caps
 
 def test_a_stop_during_the_very_last_update_counts_all_that_was_learned(tmp_path, monkeypatch):
     run = tmp_path / "run"
-    run.mkdir()
-    trainer = _Trainer(tiny(), run, lambda line: None, False)
-    learn = trainer.model.train
+    trainer = started(run)
+    learn = trainer.learner.update
 
     def stopped_in_the_last():
-        learn()
-        if trainer.model.num_timesteps == 256:
+        told = learn()
+        if trainer.learner.steps == 256 - 64:
             os.kill(os.getpid(), signal.SIGINT)
+        return told
 
-    monkeypatch.setattr(trainer.model, "train", stopped_in_the_last)
+    monkeypatch.setattr(trainer.learner, "update", stopped_in_the_last)
     result = trainer.work()
     assert result.finished
     assert load_checkpoint(run / "checkpoints" / "latest.safetensors").progress["steps"] == 256
@@ -231,7 +243,7 @@ def test_an_interrupt_in_the_last_evaluation_loses_nothing_learned(tmp_path, mon
     def interrupted(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_Trainer, "evaluate", interrupted)
+    monkeypatch.setattr(Trainer, "evaluate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         train(tiny("evaluation.every_steps=0"), run)
     monkeypatch.undo()
@@ -247,14 +259,14 @@ def killed(run, monkeypatch, at):
     class Killed(BaseException):
         pass
 
-    keep = _Trainer._keep
+    keep = Trainer._keep
 
     def dies(self, found):
         keep(self, found)
         if found.steps == at:
             raise Killed
 
-    monkeypatch.setattr(_Trainer, "_keep", dies)
+    monkeypatch.setattr(Trainer, "_keep", dies)
     with pytest.raises(Killed):
         train(tiny("evaluation.every_steps=64"), run)
     monkeypatch.undo()
@@ -357,17 +369,17 @@ def test_signals_stop_softly_once_and_hard_twice():
 
 def test_symptom_nan_stops_with_step_layer_and_batch(tmp_path, monkeypatch):
     run = tmp_path / "run"
-    trainer = _Trainer(tiny("evaluation.every_steps=0"), run, lambda line: None, False)
-    run.mkdir()
-    learn = trainer.model.train
+    trainer = started(run, "evaluation.every_steps=0", "algorithm=maskable_ppo")
+    model = trainer.learner.model
+    learn = model.train
 
     def poison():
         learn()
-        if trainer.model.num_timesteps >= 128:
+        if model.num_timesteps >= 128:
             with torch.no_grad():
-                trainer.model.policy.action_net.weight.fill_(float("nan"))
+                model.policy.action_net.weight.fill_(float("nan"))
 
-    monkeypatch.setattr(trainer.model, "train", poison)
+    monkeypatch.setattr(model, "train", poison)
     with pytest.raises(
         TrainingError, match=r"step 128: NaN .* action_net \(its weight\); the batch is in .*nonfinite_128.npz"
     ):
@@ -378,9 +390,8 @@ def test_symptom_nan_stops_with_step_layer_and_batch(tmp_path, monkeypatch):
 
 def test_symptom_a_cut_off_game_counts_as_ended(monkeypatch):
     """gym #3102: where the step limit cuts a game off, the value of its last position is added to the reward."""
-    config = tiny("env.max_episode_steps=3", "ppo.gamma=0.5", "env.reward=win")
-    env = make_env(config.env, config.game)
-    model = make_model(config, env, 0)
+    config = tiny("algorithm=maskable_ppo", "env.max_episode_steps=3", "maskable_ppo.gamma=0.5", "env.reward=win")
+    model = MaskablePpoLearner(config).model
     with torch.no_grad():
         model.policy.value_net.weight.zero_()
         model.policy.value_net.bias.fill_(8.0)
@@ -501,12 +512,27 @@ def test_ctrl_c_saves_and_resume_goes_on(tmp_path, pytestconfig):
 
 
 def test_a_short_training_beats_random_and_an_untrained_policy_clearly(tmp_path, pytestconfig):
-    """On mini random wins 47 % of the deals, the untrained policy's likeliest moves 6 %, greedy 77 %, bound 80 %."""
+    """On mini random wins 49 % of these deals, as does the untrained policy, drawn from; greedy 77 %, bound 80 %."""
     config = load_config(
-        pytestconfig.rootpath / "configs" / "smoke.yaml", ["total_steps=24_000", "evaluation.bound=false"]
+        pytestconfig.rootpath / "configs" / "smoke.yaml",
+        ["total_steps=24_000", "evaluation.bound=false", "evaluation.deterministic=false"],
     )
     result = train(config, tmp_path / "run")
     rules, deals = pe.rules("mini"), np.arange(10_000, 10_500)
     chance = np.mean([record.won for record in evaluate_agent(make_agent("random", rules), rules, deals, seed=0)])
-    assert result.evaluations[0].win_rate < chance < 0.55
+    assert abs(result.evaluations[0].win_rate - chance) < 0.08
+    assert chance < 0.55
     assert result.evaluations[-1].win_rate > chance + 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["mini", "mini_one_pass"])
+def test_own_ppo_reaches_the_exact_optimum_of_legal_play(tmp_path, pytestconfig, preset):
+    """The best legal play wins 79.774 % of all deals of mini and 55.060 % of mini_one_pass (benchmarks/legal.py)."""
+    best = {"mini": 11978 / 15015, "mini_one_pass": 7812514 / 14189175}[preset]
+    config = load_config(pytestconfig.rootpath / "configs" / f"{preset}.yaml", ["evaluation.every_steps=0"])
+    run = train(config, tmp_path / "run").run
+    records = evaluate_agent(
+        make_agent(str(run), preset), pe.rules(preset), np.arange(200_000), seed=0, batch_size=5_000
+    )
+    assert abs(np.mean([record.won for record in records]) - best) < 0.005

@@ -417,29 +417,32 @@ def test_a_source_of_ones_own_is_checked():
 # ---- training --------------------------------------------------------------------------------------------------------
 
 
-def test_training_on_winnable_deals(tmp_path, cache, monkeypatch):
+@pytest.mark.parametrize("algorithm", ["ppo", "maskable_ppo"])
+def test_training_on_winnable_deals(tmp_path, cache, monkeypatch, algorithm):
     pytest.importorskip("sb3_contrib", reason="training needs its extra")
+    import agents.games
     from agents.config import ConfigError, make_config
     from agents.training import train
 
     settings = {
         "rules": "mini",
+        "algorithm": algorithm,
         "total_steps": 512,
         "env": {"num_envs": 8, "deals": "winnable"},
         "network": {"embedding": 8, "shared": [8]},
-        "ppo": {"n_steps": 32, "batch_size": 64, "n_epochs": 1},
+        algorithm: {"n_steps": 32, "batch_size": 64, "n_epochs": 1},
         "evaluation": {"deals": "validation:0-9", "bound": False},
     }
-    played = []
-    numbers_of = pe.PyramidVectorEnv._deal_numbers
+    trained_on = []
+    take = agents.games.KnownWinnable.take
 
-    def note(self, index, numbers):
-        played.extend(numbers.tolist())
-        numbers_of(self, index, numbers)
+    def note(self, count):
+        trained_on.extend(take(self, count).tolist())
+        return np.array(trained_on[-count:])
 
-    monkeypatch.setattr(pe.PyramidVectorEnv, "_deal_numbers", note)
+    monkeypatch.setattr(agents.games.KnownWinnable, "take", note)
     assert train(make_config(settings), tmp_path / "run").finished
-    trained_on = [number for number in played if number >= FIRST_TRAINING_NUMBER]
+    assert min(trained_on) >= FIRST_TRAINING_NUMBER
     with WinnableDeals("mini", 0) as deals:
         assert len(trained_on) >= 8
         assert trained_on == deals.take(len(trained_on)).tolist()

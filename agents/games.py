@@ -1,0 +1,212 @@
+"""TrainingGames: many games for a learner, in plain arrays: played, dealt anew, counted, saved and put back.
+
+On the array interface of the environment's engine (:mod:`pyramid_env.functional`): what a game is lies in arrays, so a
+checkpoint holds the games as they stand, and the last observation of a game that is cut off is there without an object
+a game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.config import EnvConfig
+from pyramid_env import functional
+from pyramid_env.deal import DealSource, random_numbers
+from pyramid_env.errors import PyramidError
+from pyramid_env.kernels import CARDS_LEFT, PAR, SCORE, WON
+from pyramid_env.reward import RewardScheme, reward_scheme
+from pyramid_env.rules import Rules
+from pyramid_env.winnable import WinnableDeals
+
+MAX_DEAD_DEALS: Final = 1000
+"""So many times in a row new deals may offer no first move."""
+
+_SKIP: Final = 65_536
+
+
+@dataclass(frozen=True)
+class CardsReward:
+    """``card`` for each card that leaves, ``win`` for the win: the win is what counts, cards show the way there."""
+
+    card: float
+    win: float
+
+    def __call__(self, before: NDArray[np.int32], after: NDArray[np.int32]) -> NDArray[np.float32]:
+        cards = before[:, CARDS_LEFT] - after[:, CARDS_LEFT]
+        wins = after[:, WON] - before[:, WON]
+        return (self.card * cards + self.win * wins).astype(np.float32)
+
+
+def make_reward(config: EnvConfig, rules: Rules) -> RewardScheme:
+    """The reward scheme that a config names."""
+    if config.reward == "cards":
+        return CardsReward(config.card_reward, config.win_reward)
+    return reward_scheme(config.reward, rules)
+
+
+class RandomDeals:
+    """Random deals of the training range from one generator, whose state can be kept."""
+
+    def __init__(self, seed: int | list[int]) -> None:
+        self.rng: Final = np.random.default_rng(seed)
+
+    def take(self, count: int) -> NDArray[np.int64]:
+        """(count,) deal numbers."""
+        return random_numbers(self.rng, count)
+
+    def state(self) -> dict[str, Any]:
+        """JSON values."""
+        return {"rng": self.rng.bit_generator.state}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.rng.bit_generator.state = state["rng"]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class KnownWinnable:
+    """Deals that can be won, proven while the training goes on; how many were taken can be kept."""
+
+    def __init__(self, rules: Rules, seed: int) -> None:
+        self._source: Final = WinnableDeals(rules, seed)
+
+    def take(self, count: int) -> NDArray[np.int64]:
+        """(count,) deal numbers."""
+        return self._source.take(count)
+
+    def state(self) -> dict[str, Any]:
+        """JSON values."""
+        return {"taken": self._source.taken}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Pass over those taken before: quick where their proofs are still in the user's cache folder."""
+        while left := int(state["taken"]) - self._source.taken:
+            self._source.take(min(left, _SKIP))
+
+    def close(self) -> None:
+        """End the solver's thread."""
+        self._source.close()
+
+
+def make_deals(config: EnvConfig, rules: Rules, seed: int) -> RandomDeals | KnownWinnable:
+    """Where a config's training deals come from."""
+    return KnownWinnable(rules, seed) if config.deals == "winnable" else RandomDeals([seed, 1])
+
+
+class Finished(NamedTuple):
+    """The games that ended in a step, by index, and what the learner needs of those that were cut off.
+
+    Attributes:
+        games: (n,) ascending.
+        cut_off: (m,) those among them that the step limit ended though they were not over.
+        last_rows: (m, F) int8 their last observations.
+        last_bits: (m, words) the legal moves there.
+    """
+
+    games: NDArray[np.intp]
+    cut_off: NDArray[np.intp]
+    last_rows: NDArray[np.int8]
+    last_bits: NDArray[np.int64]
+
+
+class TrainingGames:
+    """B games that never stop: each that ends is dealt anew in the same step.
+
+    Args:
+        rules: what is played.
+        config: level, reward, limit and number of games.
+        deals: where deals come from, in the order in which games need them.
+
+    Attributes:
+        rows: (B, F) int8 observations; bits: (B, words) legal moves; rewards: (B,) of the last step, scaled. They
+            change in place.
+        ended: sums over the games that ended since :meth:`report`: games, wins, par, score, steps, return.
+    """
+
+    SUMS: Final = ("games", "wins", "par", "score", "length", "return")
+
+    def __init__(self, rules: Rules, config: EnvConfig, deals: DealSource) -> None:
+        self.rules, self.level, self.count = rules, config.observation, config.num_envs
+        self._deals: Final = deals
+        self._scheme: Final = make_reward(config, rules)
+        self._scale: Final = config.reward_scale
+        self._limit: Final = config.max_episode_steps
+        self._arrays: Final = functional.arrays(rules, self.level, self.count)
+        self._before: Final = np.zeros_like(self._arrays.facts)
+        self.rows, self.bits = self._arrays.rows, self._arrays.bits
+        self.rewards: Final = np.zeros(self.count, np.float32)
+        self._returns = np.zeros(self.count)
+        self.ended: Final = np.zeros(len(self.SUMS))
+        self._deal(np.arange(self.count))
+
+    def step(self, actions: NDArray[np.int64]) -> Finished:
+        """Play a legal action in each game.
+
+        Raises:
+            PyramidError: an action was illegal.
+        """
+        arrays = self._arrays
+        np.copyto(self._before, arrays.facts)
+        if functional.step(self.rules, self.level, arrays, actions, max_steps=self._limit):
+            game = int(arrays.illegal.argmax())
+            raise PyramidError(f"actions: expected legal ones, got {int(actions[game])} in game {game}")
+        rewards = self._scheme(self._before, arrays.facts)
+        self._returns += rewards
+        np.multiply(rewards, self._scale, out=self.rewards, casting="same_kind")
+        games = np.flatnonzero(arrays.terminated | arrays.truncated)
+        cut = games[~arrays.terminated[games]]
+        finished = Finished(games, cut, arrays.rows[cut], arrays.bits[cut])
+        if games.size:
+            self._count(games)
+            self._deal(games)
+        return finished
+
+    def _count(self, games: NDArray[np.intp]) -> None:
+        facts = self._arrays.facts[games]
+        sums = (
+            games.size,
+            facts[:, WON].sum(),
+            facts[:, PAR].sum(),
+            facts[:, SCORE].sum(),
+            self._arrays.steps[games].sum(),
+            self._returns[games].sum(),
+        )
+        self.ended[:] += sums
+        self._returns[games] = 0.0
+
+    def _deal(self, games: NDArray[np.intp]) -> None:
+        """New deals for some games; deals without a first move are passed over."""
+        for _ in range(MAX_DEAD_DEALS):
+            functional.reset(self.rules, self.level, self._arrays, self._deals.take(games.size), games)
+            games = games[self._arrays.terminated[games]]
+            if not games.size:
+                return
+        raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {self.rules}")
+
+    def report(self) -> dict[str, float]:
+        """Means over the games that ended since the last report; empty if there were none."""
+        games, *sums = self.ended.tolist()
+        self.ended[:] = 0.0
+        if not games:
+            return {}
+        means = {name: total / games for name, total in zip(self.SUMS[1:], sums, strict=True)}
+        return {"games": games, **means}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The games as they stand, and what was counted, as arrays of their own."""
+        kept: dict[str, NDArray[Any]] = {name: getattr(self._arrays, name) for name in ("ranks", "states", "steps")}
+        return {name: array.copy() for name, array in (kept | {"returns": self._returns, "ended": self.ended}).items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Put back what :meth:`state` gave; all else follows from it."""
+        self._arrays.ranks[:], self._arrays.states[:] = state["ranks"], state["states"]
+        functional.observe(self.rules, self.level, self._arrays)
+        self._arrays.steps[:] = state["steps"]
+        self._returns[:], self.ended[:] = state["returns"], state["ended"]

@@ -1,0 +1,89 @@
+"""TokenAgent: a TokenNetwork as a player, with its memory where it has one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from agents.base import Agent, AgentError, Observations, checked_masks
+from agents.checkpoint import Checkpoint, check_shape, network_arguments, put_weights
+from agents.legal import draw_slots, legal_lists, mask_bits
+from agents.token_network import TokenNetwork, network_for
+from pyramid_env.moves import move_table
+from pyramid_env.observation import layout
+from pyramid_env.rules import Rules
+
+
+class TokenAgent(Agent):
+    """A trained network as an agent.
+
+    Args:
+        network: takes observation rows of ``level``.
+        rules: what it was trained on.
+        level: its information level.
+        name: what tables call it.
+        deterministic: the likeliest action; false: draw from the policy, with the generator that ``act`` is given.
+    """
+
+    def __init__(
+        self, network: TokenNetwork, rules: Rules, level: str, name: str = "ppo", deterministic: bool = True
+    ) -> None:
+        super().__init__(rules)
+        self.name = name
+        self.level = level
+        self.network: Final = network
+        self._layout: Final = layout(rules, level)
+        self._deterministic: Final = deterministic
+        self._memory = torch.zeros(0, network.recurrent)  # (B, H) of the games of the present block
+
+    def begin(self, games: int) -> None:
+        """See :meth:`Agent.begin`."""
+        self._memory = torch.zeros(games, self.network.recurrent)
+
+    def act(
+        self, observations: Observations, action_masks: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """See :meth:`Agent.act`."""
+        if self.network.recurrent:
+            raise AgentError(f"{self.name}: remembers what it saw: call begin and act_in, which say whose turn it is")
+        return self._choose(observations, action_masks, rng, torch.zeros(len(action_masks), 0))[0]
+
+    def act_in(
+        self,
+        games: NDArray[np.intp],
+        observations: Observations,
+        action_masks: NDArray[np.bool_],
+        rng: np.random.Generator,
+    ) -> NDArray[np.int64]:
+        """See :meth:`Agent.act_in`."""
+        chosen, self._memory[games] = self._choose(observations, action_masks, rng, self._memory[games])
+        return chosen
+
+    def _choose(
+        self, observations: Observations, action_masks: NDArray[np.bool_], rng: np.random.Generator, memory: Tensor
+    ) -> tuple[NDArray[np.int64], Tensor]:
+        legal = legal_lists(mask_bits(checked_masks(action_masks, len(move_table(self.rules)))))
+        rows = torch.from_numpy(self._layout.flat(observations))
+        with torch.no_grad():
+            logits, _, memory = self.network.step(rows, memory, torch.from_numpy(legal))
+        slots = logits.numpy().argmax(axis=1)
+        if not self._deterministic:
+            draw_slots(logits.numpy(), rng.random(len(legal)), slots, np.empty(len(legal), np.float32))
+        return legal[np.arange(len(legal)), slots].astype(np.int64), memory
+
+
+def network_of(checkpoint: Checkpoint, path: Path) -> TokenNetwork:
+    """The network of a checkpoint, ready to play or to be trained further.
+
+    Raises:
+        CheckpointError: the observation or the actions of its rules have changed since, or weights do not fit.
+    """
+    check_shape(checkpoint, path)
+    network = network_for(checkpoint.rules, checkpoint.level, network_arguments(checkpoint))
+    put_weights(network, checkpoint.policy, path)
+    return network
