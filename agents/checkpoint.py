@@ -22,7 +22,7 @@ from pyramid_env.registration import ENV_ID
 from pyramid_env.rules import Rules
 
 FORMAT: Final = 1
-KINDS: Final = ("ppo", "maskable_ppo", "dqn")
+KINDS: Final = ("ppo", "teacher", "maskable_ppo", "dqn")
 """Algorithms whose checkpoints can be read."""
 
 SUFFIX: Final = ".safetensors"

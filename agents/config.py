@@ -18,11 +18,12 @@ from pyramid_env.errors import PyramidError
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 
-ALGORITHMS: Final = ("ppo", "maskable_ppo", "dqn")
+ALGORITHMS: Final = ("ppo", "teacher", "maskable_ppo", "dqn")
 REWARDS: Final = ("cards", "par", "msc", "win", "shaped")
 DEALS: Final = ("random", "winnable")
 BEST_BY: Final = ("wins", "score")
 ACTIVATIONS: Final = ("relu", "tanh", "gelu")
+JUDGES: Final = ("win", "earliest", "score")
 SCHEDULES: Final = ("linear", "cosine")
 
 
@@ -68,7 +69,8 @@ class NetworkConfig:
     Attributes:
         embedding: width of the embedding sum.
         groups: width of the encoder that looks at each pair of ranks that leave together (agents/pair_groups.py), 0 =
-            none; ``ppo`` alone.
+            none; ``ppo`` and ``teacher`` alone.
+        group_blocks: blocks of that encoder in which the groups hear of each other.
         shared: widths of the layers that policy and value share.
         blocks: residual blocks after those, as wide as the last of them.
         policy: widths of the policy's own layers.
@@ -80,6 +82,7 @@ class NetworkConfig:
 
     embedding: int = 128
     groups: int = 0
+    group_blocks: int = 0
     shared: tuple[int, ...] = (256,)
     blocks: int = 0
     policy: tuple[int, ...] = ()
@@ -89,7 +92,7 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         at_least("network.embedding", self.embedding, 1)
-        for name in ("groups", "blocks", "recurrent"):
+        for name in ("groups", "group_blocks", "blocks", "recurrent"):
             at_least(f"network.{name}", getattr(self, name), 0)
         for name in ("shared", "policy", "value"):
             for width in getattr(self, name):
@@ -141,6 +144,57 @@ class PpoConfig:
         for name in ("final_clip_range", "final_ent_coef"):
             between("ppo." + name, getattr(self, name), 0.0, math.inf)
         positive("ppo.final_clip_range", self.final_clip_range)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeacherConfig:
+    """Settings of learning from the solver (agents/teacher.py).
+
+    Attributes:
+        judge: what the solver is asked of each move: ``"win"``; ``"earliest"``, the bonus of the pass of the clear;
+            ``"score"``, the best score, dear.
+        scale: so much less than the best, in points, makes a move worth nothing; for wins 1.
+        max_states: the solver's limit for each move.
+        n_steps: steps of each game between two updates.
+        guided: marked positions in whose games the agent ``tips`` plays, before the network does.
+        corrected: so often a move that gives something away is taken back for one of the best.
+        stray: so often any legal move is played.
+        memory: marked positions that are remembered.
+        reuse: how often each is learned from, on average.
+        batch_size: samples of one gradient step.
+        learning_rate: at the start; it falls as a cosine to ``learning_rate * final_learning_rate``.
+        final_learning_rate: what is left of the learning rate at the end, as a fraction.
+        warm_up: samples over which the learning rate rises at first.
+        weight_decay: of AdamW.
+        max_grad_norm: longer gradients are cut to this length.
+    """
+
+    judge: str = "win"
+    scale: float = 1.0
+    max_states: int = 200_000
+    n_steps: int = 4
+    guided: int = 100_000
+    corrected: float = 0.6
+    stray: float = 0.03
+    memory: int = 1_000_000
+    reuse: float = 4.0
+    batch_size: int = 512
+    learning_rate: float = 1.5e-3
+    final_learning_rate: float = 0.02
+    warm_up: int = 100_000
+    weight_decay: float = 1e-3
+    max_grad_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        one_of("teacher.judge", self.judge, JUDGES)
+        for name in ("max_states", "n_steps", "memory", "batch_size"):
+            at_least(f"teacher.{name}", getattr(self, name), 1)
+        for name in ("guided", "warm_up"):
+            at_least(f"teacher.{name}", getattr(self, name), 0)
+        for name in ("scale", "reuse", "learning_rate", "max_grad_norm"):
+            positive(f"teacher.{name}", getattr(self, name))
+        for name in ("corrected", "stray", "final_learning_rate", "weight_decay"):
+            between(f"teacher.{name}", getattr(self, name), 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,15 +326,15 @@ class Config:
 
     Attributes:
         rules: preset, with changes such as ``"microsoft:passes=1"``.
-        algorithm: ``"ppo"`` (ours), ``"maskable_ppo"`` (sb3-contrib's) or ``"dqn"`` (on stable-baselines3's); the
-            section of that name counts, those of the others are not looked at.
+        algorithm: ``"ppo"`` (ours), ``"teacher"`` (learns from the solver), ``"maskable_ppo"`` (sb3-contrib's) or
+            ``"dqn"`` (on stable-baselines3's); the section of that name counts, those of the others are not looked at.
         seed: of everything random: network, deals, action sampling, batches.
         total_steps: environment steps to train for, rounded up to whole updates.
         threads: of the learning: with ppo each takes a part of every batch; with the others, and with a memory, they
             are torch's own. One is the safe choice: on two cores that had other work as well, two threads of torch took
             12 times the CPU time of one for the same steps.
         checkpoint_steps: environment steps between two writes of ``latest``.
-        env, network, ppo, maskable_ppo, dqn, evaluation: see EnvConfig and so on.
+        env, network, ppo, teacher, maskable_ppo, dqn, evaluation: see EnvConfig and so on.
     """
 
     rules: str = "pyramid"
@@ -292,6 +346,7 @@ class Config:
     env: EnvConfig = field(default_factory=EnvConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PpoConfig = field(default_factory=PpoConfig)
+    teacher: TeacherConfig = field(default_factory=TeacherConfig)
     maskable_ppo: MaskablePpoConfig = field(default_factory=MaskablePpoConfig)
     dqn: DqnConfig = field(default_factory=DqnConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
@@ -306,10 +361,13 @@ class Config:
         at_least("total_steps", self.total_steps, 1)
         at_least("threads", self.threads, 1)
         at_least("checkpoint_steps", self.checkpoint_steps, 1)
-        for name in ("groups", "recurrent"):
-            if getattr(self.network, name) and self.algorithm != "ppo":
-                raise ConfigError(f"network.{name}: expected 0 with algorithm {self.algorithm}, it is for ppo alone")
-        if self.algorithm != "dqn":
+        for name, able in (("groups", ("ppo", "teacher")), ("recurrent", ("ppo",))):
+            if getattr(self.network, name) and self.algorithm not in able:
+                expected = f"expected 0 with algorithm {self.algorithm}, it is for {' and '.join(able)} alone"
+                raise ConfigError(f"network.{name}: {expected}")
+        if self.algorithm == "teacher" and self.env.observation != "memory":
+            raise ConfigError(f"env.observation: expected memory with algorithm teacher, got {self.env.observation}")
+        if self.algorithm not in ("dqn", "teacher"):
             self._check_batches()
 
     def _check_batches(self) -> None:
@@ -328,7 +386,7 @@ class Config:
 
     @property
     def policy_gradient(self) -> PpoConfig | MaskablePpoConfig:
-        """The section of the algorithm, unless that is dqn."""
+        """The section of the algorithm, unless that is dqn or teacher."""
         return self.maskable_ppo if self.algorithm == "maskable_ppo" else self.ppo
 
     @property
@@ -339,7 +397,9 @@ class Config:
     @property
     def steps_per_update(self) -> int:
         """Environment steps between two updates."""
-        steps = self.dqn.train_freq if self.algorithm == "dqn" else self.policy_gradient.n_steps
+        if self.algorithm == "dqn":
+            return self.env.num_envs * self.dqn.train_freq
+        steps = self.teacher.n_steps if self.algorithm == "teacher" else self.policy_gradient.n_steps
         return self.env.num_envs * steps
 
     def to_dict(self) -> dict[str, Any]:

@@ -110,6 +110,10 @@ def make_learner(config: Config, done: int = 0) -> Learner:
         from agents.ppo import Ppo
 
         return Ppo(config)
+    if config.algorithm == "teacher":
+        from agents.teacher import Teacher
+
+        return Teacher(config)
     from agents.sb3_learner import DqnLearner, MaskablePpoLearner
 
     return (MaskablePpoLearner if config.algorithm == "maskable_ppo" else DqnLearner)(config, done)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from agents.action_head import ActionHead
-from agents.pair_groups import PairGroups, PairTables
+from agents.pair_groups import PairGroups
+from agents.pair_views import PairTables
 from agents.tokens import TokenTable, token_values
 from pyramid_env.moves import move_table
 from pyramid_env.rules import Rules
@@ -106,7 +107,7 @@ class TokenNetwork(nn.Module):
         counts: (F,) values of each observation entry.
         actions: A.
         pairs: what the pair groups are; needed with ``groups``.
-        embedding, shared, groups, blocks, policy, value, activation, recurrent: as in NetworkConfig.
+        embedding, shared, groups, group_blocks, blocks, policy, value, activation, recurrent: as in NetworkConfig.
 
     Attributes:
         recurrent: width of the memory carried from step to step, 0 = none.
@@ -126,6 +127,7 @@ class TokenNetwork(nn.Module):
         activation: str = "relu",
         recurrent: int = 0,
         groups: int = 0,
+        group_blocks: int = 0,
     ) -> None:
         super().__init__()
         self.recurrent: Final = recurrent
@@ -133,7 +135,7 @@ class TokenNetwork(nn.Module):
         self.groups: PairGroups | None = None
         if groups:
             assert pairs is not None, "groups of what? tables of the rules are needed"
-            self.groups = PairGroups(pairs, self.trunk.offsets, len(counts), groups)
+            self.groups = PairGroups(pairs, groups, group_blocks)
         width = self.trunk.width
         if recurrent:
             self.core = nn.GRUCell(width, recurrent)

@@ -225,7 +225,7 @@ def _write_changed(now: int, changed: int, word: int, spare: int, at_once: int, 
     """Write the actions that changed in a word of the mask.
 
     The first few without a jump that could not be foretold, which is dearer than the writes: where there are fewer,
-    that of the ``spare`` action is written, changed or not.
+    that of the ``spare`` action, the word's last one, is written, changed or not.
     """
     for _ in range(at_once):
         bit = lowest_bit(changed | spare)
@@ -402,7 +402,7 @@ def play_games(
                 if w == words - 1:  # kings, waste, draw: at nearly every step
                     _write_changed(now, changed, w, last_action, 4, masks[b])
                 elif changed:
-                    _write_changed(now, changed, w, 1 << (WORD_BITS - 2), 2, masks[b])
+                    _write_changed(now, changed, w, -1 << (WORD_BITS - 1), 2, masks[b])
         facts[b, OVER] = not legal
         facts[b, PASS_NUMBER] = pass_number
         if action != full.actions - 1:  # a removal, not a draw

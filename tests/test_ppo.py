@@ -22,7 +22,8 @@ from agents.config import make_config
 from agents.evaluation import evaluate_agent
 from agents.games import Finished, RandomDeals, TrainingGames
 from agents.legal import draw_slots, legal_lists, mask_bits
-from agents.pair_groups import RANK_FIELDS, PairGroups, PairTables
+from agents.pair_groups import PairGroups
+from agents.pair_views import PairTables
 from agents.ppo import Ppo
 from agents.rollout import Rollout
 from agents.run_folder import EVALUATIONS_FILE, RunFolder, TrainingError
@@ -195,7 +196,7 @@ def with_ranks(rows, rules, change):
     changed, fields = rows.copy(), pe.observation.layout(rules, "memory")
     views, before = fields.views(changed), fields.views(rows)
     lookup = np.array([change.get(rank, rank) for rank in range(rules.ranks + 2)], np.int8)
-    for name in RANK_FIELDS:
+    for name in ("pyramid", "waste", "waste_under", "stock_top", "known"):
         if name in views:
             views[name][:] = lookup[before[name]]
     for rank in range(1, rules.ranks + 1):
@@ -209,7 +210,9 @@ def test_pair_groups_are_all_alike_to_the_network():
     tokens, legal = positions("pyramid", steps=12)
     exchanged = torch.from_numpy(with_ranks(tokens.numpy(), rules, {1: 5, 5: 1, 12: 8, 8: 12}))
     torch.manual_seed(0)
-    groups = network_for(rules, "memory", {"embedding": 16, "groups": 8}).groups
+    groups = network_for(rules, "memory", {"embedding": 16, "groups": 8, "group_blocks": 2}).groups
+    for block in groups.blocks:
+        torch.nn.init.normal_(block.back.weight)
     order = [4, 1, 2, 3, 0, 5]
     before, after = groups(tokens), groups(exchanged)
     assert torch.allclose(before[:, order], after, atol=1e-5)
@@ -222,7 +225,7 @@ def test_pair_groups_are_all_alike_to_the_network():
 def test_the_group_of_a_move_is_that_of_the_cards_that_leave(preset):
     rules = pe.rules(preset)
     games = TrainingGames(rules, tiny("env.num_envs=64").env, RandomDeals(1))
-    groups = PairGroups(PairTables(rules, "memory"), torch.zeros(1), 1, 4)
+    groups = PairGroups(PairTables(rules, "memory"), 4, 0)
     rng, seen = np.random.default_rng(0), set()
     for _ in range(60):
         legal = legal_lists(games.bits)

@@ -1,0 +1,183 @@
+"""LabelledGames: games played beside the solver, which says of every legal move what it leads to with all cards known.
+
+The cards lie as they were dealt, so a label knows what the player does not; the network that learns from it never sees
+more than the observation. Deals are shuffled, so the true order of the unseen cards is one drawn from all that are
+possible, and what the network learns is the average over them: the value of a move to a player without sight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.legal import legal_lists
+from agents.tokens import compiled
+from pyramid_env import functional
+from pyramid_env.deal import DealSource
+from pyramid_env.errors import PyramidError
+from pyramid_env.kernels import SCORE, WON
+from pyramid_env.rules import PAR_BONUS, Rules
+from pyramid_env.solver import move_values
+
+SLOTS: Final = 24
+"""Legal moves of a sample; the few positions with more are left out."""
+
+MAX_DEAD_DEALS: Final = 1000
+"""So many times in a row new deals may offer no first move."""
+
+Choose = Callable[[NDArray[np.int8], NDArray[np.int16]], NDArray[np.int64]]
+"""Slots (B,) chosen for observation rows (B, F) and legal actions (B, K)."""
+
+
+class Samples(NamedTuple):
+    """N positions in which the choice matters."""
+
+    rows: NDArray[np.int8]  # (N, F) observations
+    legal: NDArray[np.int16]  # (N, SLOTS) filled up with -1
+    targets: NDArray[np.float16]  # (N, SLOTS) 1 for the best moves, less by what is lost over ``scale``, 0 at least
+
+
+class LabelledGames:
+    """B games that never stop.
+
+    Args:
+        rules: what is played.
+        level: of the observations.
+        count: B.
+        deals: where deals come from.
+        judge: as in TeacherConfig.
+        scale: a loss of so much, in the judge's units, makes a target of 0.
+        max_states: the solver's limit for each move.
+        threads: of the solver.
+
+    Attributes:
+        ended: sums over the games that were played to their end since :meth:`report`: games, wins, score.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        level: str,
+        count: int,
+        deals: DealSource,
+        judge: str,
+        scale: float,
+        max_states: int,
+        threads: int,
+    ) -> None:
+        self.rules, self.level, self.count = rules, level, count
+        self._deals: Final = deals
+        self._judge, self._scale = judge, scale
+        self._max_states, self._threads = max_states, threads
+        self._arrays: Final = functional.arrays(rules, level, count)
+        self.ended: Final = np.zeros(3)
+        self._deal(np.arange(count))
+
+    @property
+    def rows(self) -> NDArray[np.int8]:
+        """(B, F) observations."""
+        return self._arrays.rows
+
+    @property
+    def masks(self) -> NDArray[np.int8]:
+        """(B, A) legal moves."""
+        return self._arrays.masks
+
+    def step(self, choose: Choose, rng: np.random.Generator, corrected: float, stray: float) -> Samples:
+        """Label the positions as they stand, then play a move in each.
+
+        Args:
+            choose: the player.
+            rng: decides the two below.
+            corrected: so often a move that gives something away is taken back for one of the best; else, if nothing can
+                be lost any more, the game ends.
+            stray: so often any legal move is played instead.
+        """
+        arrays = self._arrays
+        legal = legal_lists(arrays.bits)
+        targets, hopeless = self._targets(legal)
+        slots = self._slots(choose(arrays.rows, legal), legal, targets, rng, corrected, stray)
+        chosen = np.arange(self.count), slots
+        samples = self._samples(legal, targets, hopeless)
+        functional.step(self.rules, self.level, arrays, legal[chosen].astype(np.int64))
+        over = np.flatnonzero(arrays.terminated)
+        self.ended[:] += over.size, arrays.facts[over, WON].sum(), arrays.facts[over, SCORE].sum()
+        lost = hopeless | ((targets[chosen] == 0.0) & (self._judge == "win"))
+        self._deal(np.flatnonzero(arrays.terminated | lost))
+        return samples
+
+    def _targets(self, legal: NDArray[np.int16]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """(B, K) targets, and (B,) whether nothing can be gained any more."""
+        arrays = self._arrays
+        found = move_values(
+            self.rules, arrays.ranks, arrays.states, self._judge, 1, workers=self._threads, max_states=self._max_states
+        )
+        values = np.full(legal.shape, -np.inf, np.float32)
+        rows = found.rows
+        places = _places(legal, rows, found.actions)
+        worth = found.values[:, 0]
+        if self._judge == "earliest":
+            bonus = np.array(PAR_BONUS, np.float32)
+            worth = np.where(np.isnan(worth), np.nan, bonus[np.nan_to_num(worth).astype(np.int64)])
+        values[rows, places] = np.nan_to_num(worth)
+        best = values.max(axis=1, keepdims=True)
+        targets = np.clip(1.0 - (best - values) / self._scale, 0.0, 1.0).astype(np.float32)
+        forced = (legal >= 0).sum(axis=1) < 2
+        hopeless = (best[:, 0] <= 0.0) & ~forced & (self._judge == "win")
+        return targets, hopeless
+
+    def _slots(
+        self,
+        slots: NDArray[np.int64],
+        legal: NDArray[np.int16],
+        targets: NDArray[np.float32],
+        rng: np.random.Generator,
+        corrected: float,
+        stray: float,
+    ) -> NDArray[np.int64]:
+        each = np.arange(self.count)
+        lots = rng.random((3, self.count))
+        wish = rng.random(legal.shape)
+        anything = np.where(legal >= 0, wish, -1.0).argmax(axis=1)
+        best = np.where((legal >= 0) & (targets == 1.0), wish, -1.0).argmax(axis=1)
+        slots = np.where(lots[0] < stray, anything, slots)
+        bad = targets[each, slots] < 1.0
+        return np.where(bad & (lots[1] < corrected), best, slots)
+
+    def _samples(self, legal: NDArray[np.int16], targets: NDArray[np.float32], hopeless: NDArray[np.bool_]) -> Samples:
+        there = legal >= 0
+        matters = (targets < 1.0) & there
+        kept = np.flatnonzero(matters.any(axis=1) & ~hopeless & (there.sum(axis=1) <= SLOTS))
+        wide = np.full((kept.size, SLOTS), -1, np.int16)
+        marks = np.zeros((kept.size, SLOTS), np.float16)
+        width = min(legal.shape[1], SLOTS)
+        wide[:, :width], marks[:, :width] = legal[kept, :width], targets[kept, :width]
+        return Samples(self._arrays.rows[kept], wide, marks)
+
+    def _deal(self, games: NDArray[np.intp]) -> None:
+        """New deals for some games; deals without a first move are passed over."""
+        for _ in range(MAX_DEAD_DEALS):
+            if not games.size:
+                return
+            functional.reset(self.rules, self.level, self._arrays, self._deals.take(games.size), games)
+            games = games[self._arrays.terminated[games]]
+        raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {self.rules}")
+
+    def report(self) -> dict[str, float]:
+        """Means over the games that were played to their end since the last report; empty if there were none."""
+        games, wins, score = self.ended.tolist()
+        self.ended[:] = 0.0
+        return {"games": games, "wins": wins / games, "score": score / games} if games else {}
+
+
+@compiled
+def _places(legal: NDArray[np.int16], rows: NDArray[np.int64], actions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(M,) the column of each action in its row of ``legal``."""
+    places = np.zeros(len(rows), np.int64)
+    for m in range(len(rows)):
+        while legal[rows[m], places[m]] != actions[m]:
+            places[m] += 1
+    return places

@@ -1,0 +1,229 @@
+"""Teacher: a network learns from the solver what each move of the positions that it meets itself is worth.
+
+As in DAgger (Ross, Gordon, Bagnell 2011) the learner plays and an expert marks what it should have done; here the
+expert is exact and marks every legal move, so the network learns values of moves, of which it plays the best. At first
+the agent ``tips`` plays in its place. All marked positions go into a memory, from which batches are drawn; half of them
+are seen in a mirror, since left and right make no difference to the game.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.tensorboard import SummaryWriter
+
+from agents.checkpoint import Checkpoint, pack_optimizer, put_weights, unpack_optimizer
+from agents.config import Config, TeacherConfig
+from agents.faults import NonFiniteError, first_bad_layer
+from agents.games import make_deals
+from agents.labelled import SLOTS, LabelledGames, Samples
+from agents.learner import Learner, Watch
+from agents.mirror import Mirror
+from agents.tips import TipsAgent
+from agents.token_agent import TokenAgent
+from agents.token_network import TokenNetwork, network_for
+from agents.tokens import token_values
+from pyramid_env.observation import layout
+
+
+class Teacher(Learner):
+    """See the file's docstring.
+
+    Attributes:
+        network: what is trained.
+        games: what is played and marked.
+        marked: positions marked so far; learned: samples learned from.
+    """
+
+    kind = "teacher"
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        rules, level, teacher = config.game, config.env.observation, config.teacher
+        self.teacher: Final[TeacherConfig] = teacher
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            self.network: Final[TokenNetwork] = network_for(rules, level, asdict(config.network))
+        self.optimizer: Final = torch.optim.AdamW(
+            self.network.parameters(), teacher.learning_rate, weight_decay=teacher.weight_decay, fused=True
+        )
+        self.deals: Final = make_deals(config.env, rules, config.seed)
+        self.games: Final = LabelledGames(
+            rules, level, config.env.num_envs, self.deals, teacher.judge, teacher.scale, teacher.max_states,
+            config.threads,
+        )  # fmt: skip
+        self.memory: Final = Memory(teacher.memory, len(token_values(rules, level)))
+        self.mirror: Final = Mirror(rules, level)
+        self.rng: Final = np.random.default_rng([config.seed, 2])
+        self.marked, self.learned = 0, 0
+        self._layout: Final = layout(rules, level)
+        self._guide: Final = TipsAgent(rules)
+        self._writer: SummaryWriter | None = None
+
+    def learn(self, total: int, watch: Watch, logs: Path) -> None:
+        """See :meth:`Learner.learn`."""
+        self._writer = SummaryWriter(str(logs), purge_step=self.steps + 1)
+        try:
+            while self.steps < total and not watch.between_updates():
+                began = time.perf_counter()
+                self._set_rate(self.steps / total)
+                for _ in range(self.teacher.n_steps):
+                    self._play()
+                    watch.played(self.games.count)
+                told = self._update()
+                self.steps += self.config.steps_per_update
+                self.updates += 1
+                rate = self.config.steps_per_update / (time.perf_counter() - began)
+                report = {f"rollout/{name}": value for name, value in self.games.report().items()}
+                self.log({**told, **report, "train/marked": self.marked, "time/steps_per_second": rate})
+        finally:
+            self._writer.close()
+            self._writer = None
+
+    def _set_rate(self, done: float) -> None:
+        teacher = self.teacher
+        last = teacher.final_learning_rate
+        rise = min(1.0, (self.learned + 1) / max(1, teacher.warm_up))
+        rate = teacher.learning_rate * rise * (last + (1.0 - last) * 0.5 * (1.0 + math.cos(math.pi * done)))
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+
+    def _play(self) -> None:
+        """Mark and play one move in every game."""
+        chooser = self._guided if self.marked < self.teacher.guided else self._own
+        samples = self.games.step(chooser, self.rng, self.teacher.corrected, self.teacher.stray)
+        self.memory.add(samples)
+        self.marked += len(samples.rows)
+
+    def _guided(self, rows: NDArray[np.int8], legal: NDArray[np.int16]) -> NDArray[np.int64]:
+        fields = self._layout.views(rows)
+        actions = self._guide.act(fields, self.games.masks.astype(np.bool_), self.rng)
+        slots: NDArray[np.int64] = (legal == actions[:, None]).argmax(axis=1)
+        return slots
+
+    @torch.no_grad()
+    def _own(self, rows: NDArray[np.int8], legal: NDArray[np.int16]) -> NDArray[np.int64]:
+        logits, _ = self.network(torch.from_numpy(rows), torch.from_numpy(legal))
+        slots: NDArray[np.int64] = logits.numpy().argmax(axis=1)
+        return slots
+
+    def _update(self) -> dict[str, float]:
+        """Learn until each marked position has been learned from ``reuse`` times on average."""
+        told = []
+        while self.learned < self.marked * self.teacher.reuse and self.memory.size >= self.teacher.batch_size:
+            rows, legal, targets = self.memory.draw(self.teacher.batch_size, self.rng)
+            half = len(rows) // 2
+            rows[:half], legal[:half] = self.mirror(rows[:half], legal[:half])
+            told.append(self._learn_from(rows, legal, targets))
+            self.learned += len(rows)
+        if not told:
+            return {}
+        names = ("train/loss", "train/best_chosen")
+        rate = {"train/learning_rate": self.optimizer.param_groups[0]["lr"]}
+        return {**dict(zip(names, torch.stack(told).mean(0).tolist(), strict=True)), **rate}
+
+    def _learn_from(self, rows: NDArray[np.int8], legal: NDArray[np.int16], targets: NDArray[np.float32]) -> Tensor:
+        there, aims = torch.from_numpy(legal >= 0), torch.from_numpy(targets)
+
+        def look() -> Tensor:
+            logits, _ = self.network(torch.from_numpy(rows), torch.from_numpy(legal))
+            return logits  # type: ignore[no-any-return]  # untyped in torch
+
+        logits = look()
+        each = torch.nn.functional.binary_cross_entropy_with_logits(logits, aims, reduction="none")
+        loss = torch.where(there, each, 0.0).sum() / len(rows)
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]  # untyped in torch
+        norm = torch.nn.utils.clip_grad_norm_(
+            (p for p in self.network.parameters() if p.grad is not None), self.teacher.max_grad_norm
+        )
+        if not math.isfinite(float(norm)):
+            raise NonFiniteError(first_bad_layer(self.network, look), {"observations": rows, "legal_actions": legal})
+        self.optimizer.step()
+        with torch.no_grad():
+            right = (aims.gather(1, logits.argmax(1, keepdim=True)) >= 1.0).float().mean()
+            return torch.stack([loss.detach(), right])
+
+    # ---- what every learner can do -------------------------------------------------------------------------------
+
+    def agent(self, name: str, deterministic: bool) -> TokenAgent:
+        """See :meth:`Learner.agent`."""
+        return TokenAgent(self.network, self.config.game, self.config.env.observation, name, deterministic)
+
+    def weights(self) -> dict[str, Tensor]:
+        """See :meth:`Learner.weights`."""
+        return {name: parameter.detach() for name, parameter in self.network.named_parameters()}
+
+    def log(self, values: Mapping[str, float]) -> None:
+        """See :meth:`Learner.log`."""
+        if self._writer is not None:
+            for name, value in values.items():
+                self._writer.add_scalar(name, value, self.steps)
+
+    def check(self) -> None:
+        """See :meth:`Learner.check`; gradients are checked before they change a weight, so this finds other faults."""
+        if not all(torch.isfinite(weight).all() for weight in self.weights().values()):
+            raise NonFiniteError(first_bad_layer(self.network, lambda: None), {"observations": self.games.rows.copy()})
+
+    def training_state(self) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Any]]:
+        """See :meth:`Learner.training_state`. The memory, some hundred MB, is not kept: it fills up anew."""
+        state = {"marked": self.marked, "learned": self.learned, "deals": self.deals.state()}
+        return pack_optimizer(self.optimizer), {}, state
+
+    def restore(self, checkpoint: Checkpoint, path: Path) -> None:
+        """See :meth:`Learner.restore`. The memory is empty then and games start anew."""
+        put_weights(self.network, checkpoint.policy, path)
+        unpack_optimizer(self.optimizer, checkpoint.optimizer)
+        self.steps, self.updates = int(checkpoint.progress["steps"]), int(checkpoint.progress["updates"])
+        state = checkpoint.progress["state"]
+        self.marked, self.learned = int(state["marked"]), int(state["learned"])
+        self.deals.restore(state["deals"])
+        self.rng.bit_generator.state = np.random.default_rng([self.config.seed, 2, self.steps]).bit_generator.state
+
+    def close(self) -> None:
+        """See :meth:`Learner.close`."""
+        self.deals.close()
+
+
+class Memory:
+    """The last samples, in a ring of arrays.
+
+    Attributes:
+        size: how many there are.
+    """
+
+    def __init__(self, capacity: int, features: int) -> None:
+        self.size = 0
+        self._at = 0
+        self._parts: Final = Samples(
+            np.zeros((capacity, features), np.int8),
+            np.zeros((capacity, SLOTS), np.int16),
+            np.zeros((capacity, SLOTS), np.float16),
+        )
+
+    def add(self, samples: Samples) -> None:
+        """Put samples in, over the oldest ones."""
+        capacity = len(self._parts.rows)
+        index = (self._at + np.arange(len(samples.rows))) % capacity
+        self._parts.rows[index], self._parts.legal[index] = samples.rows, samples.legal
+        self._parts.targets[index] = samples.targets
+        self._at = (self._at + len(index)) % capacity
+        self.size = min(capacity, self.size + len(index))
+
+    def draw(
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int8], NDArray[np.int16], NDArray[np.float32]]:
+        """Rows, legal moves and targets of so many samples, as new arrays."""
+        index = rng.integers(self.size, size=count)
+        legal = self._parts.legal[index]
+        width = max(1, int((legal >= 0).sum(axis=1).max()))
+        return self._parts.rows[index], legal[:, :width].copy(), self._parts.targets[index, :width].astype(np.float32)
