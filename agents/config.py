@@ -156,7 +156,7 @@ class TeacherConfig:
         scale: so much less than the best, in points, makes a move worth nothing; for wins 1.
         max_states: the solver's limit for each move.
         n_steps: steps of each game between two updates.
-        guided: marked positions in whose games the agent ``tips`` plays, before the network does.
+        guided: environment steps in which the agent ``tips`` plays, before the network does.
         corrected: so often a move that gives something away is taken back for one of the best.
         stray: so often any legal move is played.
         memory: marked positions that are remembered.

@@ -99,7 +99,7 @@ class Teacher(Learner):
 
     def _play(self) -> None:
         """Mark and play one move in every game."""
-        chooser = self._guided if self.marked < self.teacher.guided else self._own
+        chooser = self._guided if self.steps < self.teacher.guided else self._own
         samples = self.games.step(chooser, self.rng, self.teacher.corrected, self.teacher.stray)
         self.memory.add(samples)
         self.marked += len(samples.rows)
