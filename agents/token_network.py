@@ -1,8 +1,9 @@
 """TokenNetwork: observations as tokens, a trunk, a policy over legal moves and a value; torch alone, however trained.
 
-    tokens (B, F) ─► sum of table rows ─► shared layers ─► residual blocks ─► [GRU] ─► features (B, D)
-                                                         features ─► policy layers ─► one logit a legal action
-                                                         features ─► value layers  ─► value
+    tokens (B, F) ─► sum of table rows ─┬─► shared layers ─► residual blocks ─► [GRU] ─► features (B, D)
+    tokens ─► [pair groups (B, G, W)] ──┘
+    features, [the group of each action's cards] ─► policy layers ─► one logit a legal action
+    features ─► value layers ─► value
 
 A position has a handful of legal actions out of hundreds, so the last layer of the policy works on those alone
 (:class:`ActionHead`): with 254 actions the whole layer would be two thirds of an update's arithmetic.
