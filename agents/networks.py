@@ -157,11 +157,13 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
         value: tuple[int, ...] = (),
         activation: str = "relu",
         groups: int = 0,
+        group_blocks: int = 0,
         recurrent: int = 0,
         **kwargs: Any,
     ) -> None:
-        if groups or recurrent:
-            raise ValueError(f"groups, recurrent: expected 0, this policy has neither; got {groups}, {recurrent}")
+        if groups or group_blocks or recurrent:
+            got = f"{groups}, {group_blocks}, {recurrent}"
+            raise ValueError(f"groups, group_blocks, recurrent: expected 0, this policy has none of them; got {got}")
         super().__init__(
             observation_space,
             action_space,

@@ -112,8 +112,11 @@ class Teacher(Learner):
 
     @torch.no_grad()
     def _own(self, rows: NDArray[np.int8], legal: NDArray[np.int16]) -> NDArray[np.int64]:
-        logits, _ = self.network(torch.from_numpy(rows), torch.from_numpy(legal))
-        slots: NDArray[np.int64] = logits.numpy().argmax(axis=1)
+        slots = np.zeros(len(rows), np.int64)
+        free = np.flatnonzero((legal >= 0).sum(axis=1) > 1)
+        if free.size:
+            logits, _ = self.network(torch.from_numpy(rows[free]), torch.from_numpy(legal[free]))
+            slots[free] = logits.numpy().argmax(axis=1)
         return slots
 
     def _update(self) -> dict[str, float]:

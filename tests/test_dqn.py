@@ -96,7 +96,7 @@ def test_it_needs_masks_and_refuses_rows_without_a_legal_move():
     masks[2] = False
     with pytest.raises(ValueError, match=r"none in 1 of 16 rows \(2\)"):
         policy.predict(rows, action_masks=masks)
-    with pytest.raises(ValueError, match="this policy has neither; got 4, 0"):
+    with pytest.raises(ValueError, match="this policy has none of them; got 4, 0, 0"):
         TokenQPolicy(*spaces_of(), lambda _: 0.0, groups=4)
 
 
