@@ -27,6 +27,9 @@ GRACE: Final = 16_000
 longer, and a thread that has to wait for the lock lies down too."""
 
 
+_PATIENCE_S: Final = 5.0
+
+
 def shares(count: int, parts: int) -> list[tuple[int, int]]:
     """(start, stop) of so many parts of 0 .. count - 1, as equal as can be."""
     return list(pairwise(count * i // parts for i in range(parts + 1)))
@@ -46,6 +49,7 @@ class Crew:
     def _open(self) -> None:
         self._jobs: list[_Channel[Work | None]] = []  # one for each helper that has started
         self._done: list[_Channel[BaseException | None]] = []
+        self._threads: list[threading.Thread] = []
         self._close = weakref.finalize(self, _dismiss, self._jobs)
 
     def run(self, parts: Sequence[Work]) -> None:
@@ -72,8 +76,10 @@ class Crew:
             raise error
 
     def close(self) -> None:
-        """End the threads; a later run starts others."""
+        """End the threads and wait for them; a later run starts others."""
         self._close()
+        for thread in self._threads:
+            thread.join(_PATIENCE_S)
         self._open()
 
     def _start(self) -> None:
@@ -82,7 +88,9 @@ class Crew:
             done: _Channel[BaseException | None] = _Channel()
             self._jobs.append(jobs)
             self._done.append(done)
-            threading.Thread(target=_help, args=(jobs, done), name=f"pyramid_env step {i}", daemon=True).start()
+            thread = threading.Thread(target=_help, args=(jobs, done), name=f"pyramid_env step {i}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
 
 class _Channel(Generic[Item]):
