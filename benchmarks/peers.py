@@ -123,7 +123,12 @@ def pgx_games(games: int, name: str) -> Playable:
     from pgx.experimental import auto_reset
 
     env = pgx.make(name)
-    step = jax.vmap(auto_reset(env.step, env.init))
+    each = jax.vmap(auto_reset(env.step, env.init))
+
+    def step(state: Any, actions: Any, key: Any) -> Any:
+        # The keys of new games are drawn in the step, as jumanji does and as our deals are.
+        return each(state, actions, jax.random.split(key, games))
+
     return compiled(games, jax.vmap(env.init), step, lambda state: state.legal_action_mask)
 
 
@@ -134,14 +139,14 @@ def jumanji_games(games: int, name: str) -> Playable:
 
     env = VmapWrapper(AutoResetWrapper(jumanji.make(name)))
 
-    def step(reached: Any, actions: Any, _keys: Any) -> Any:
+    def step(reached: Any, actions: Any, _key: Any) -> Any:
         return env.step(reached[0], actions)
 
     return compiled(games, env.reset, step, lambda reached: reached[1].observation.action_mask)
 
 
 def compiled(games: int, init: Any, step: Any, mask: Callable[[Any], Any]) -> Playable:
-    """Games as JAX functions, under jit; legal actions and random keys are ready before the clock starts."""
+    """Games as JAX functions, under jit; legal actions and a random key are ready before the clock starts."""
     import jax
     from jax import numpy as jnp
 
@@ -151,16 +156,15 @@ def compiled(games: int, init: Any, step: Any, mask: Callable[[Any], Any]) -> Pl
     @jax.jit
     def drawn(key: Any, legal: Any) -> Any:
         key, now, deals = jax.random.split(key, 3)
-        actions = jax.random.categorical(now, jnp.where(legal, 0.0, -jnp.inf))
-        return key, actions, jax.random.split(deals, games)
+        return key, jax.random.categorical(now, jnp.where(legal, 0.0, -jnp.inf)), deals
 
     key = jax.random.PRNGKey(0)
 
     def choose(reached: Any) -> Any:
         nonlocal key
         reached = jax.jit(init)(jax.random.split(key, games)) if reached is None else reached
-        key, actions, keys = drawn(key, mask(reached))
-        return jax.block_until_ready((reached, actions, keys))
+        key, actions, deals = drawn(key, mask(reached))
+        return jax.block_until_ready((reached, actions, deals))
 
     return Playable(games, lambda chosen: jax.block_until_ready(stepped(*chosen)), choose)
 
