@@ -166,6 +166,7 @@ class TeacherConfig:
         final_learning_rate: what is left of the learning rate at the end, as a fraction.
         warm_up: samples over which the learning rate rises at first.
         weight_decay: of AdamW.
+        average: what a gradient step leaves of the running average of the weights, with which games are played.
         max_grad_norm: longer gradients are cut to this length.
     """
 
@@ -183,6 +184,7 @@ class TeacherConfig:
     final_learning_rate: float = 0.02
     warm_up: int = 100_000
     weight_decay: float = 1e-3
+    average: float = 0.999
     max_grad_norm: float = 1.0
 
     def __post_init__(self) -> None:
@@ -193,7 +195,7 @@ class TeacherConfig:
             at_least(f"teacher.{name}", getattr(self, name), 0)
         for name in ("scale", "reuse", "learning_rate", "max_grad_norm"):
             positive(f"teacher.{name}", getattr(self, name))
-        for name in ("corrected", "stray", "final_learning_rate", "weight_decay"):
+        for name in ("corrected", "stray", "final_learning_rate", "weight_decay", "average"):
             between(f"teacher.{name}", getattr(self, name), 0.0, 1.0)
 
 

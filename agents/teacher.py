@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.optim.swa_utils import AveragedModel
 from torch.utils.tensorboard import SummaryWriter
 
 from agents.checkpoint import Checkpoint, pack_optimizer, put_weights, unpack_optimizer
@@ -40,6 +42,7 @@ class Teacher(Learner):
 
     Attributes:
         network: what is trained.
+        average: the running average of its weights, which plays and is kept: it does not sway as the last ones do.
         games: what is played and marked.
         marked: positions marked so far; learned: samples learned from.
     """
@@ -53,6 +56,7 @@ class Teacher(Learner):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.network: Final[TokenNetwork] = network_for(rules, level, asdict(config.network))
+        self.average: Final = AveragedModel(self.network, multi_avg_fn=partial(_average, teacher.average))
         self.optimizer: Final = torch.optim.AdamW(
             self.network.parameters(), teacher.learning_rate, weight_decay=teacher.weight_decay, fused=True
         )
@@ -115,7 +119,7 @@ class Teacher(Learner):
         slots = np.zeros(len(rows), np.int64)
         free = np.flatnonzero((legal >= 0).sum(axis=1) > 1)
         if free.size:
-            logits, _ = self.network(torch.from_numpy(rows[free]), torch.from_numpy(legal[free]))
+            logits, _ = self.average.module(torch.from_numpy(rows[free]), torch.from_numpy(legal[free]))
             slots[free] = logits.numpy().argmax(axis=1)
         return slots
 
@@ -152,6 +156,7 @@ class Teacher(Learner):
         if not math.isfinite(float(norm)):
             raise NonFiniteError(first_bad_layer(self.network, look), {"observations": rows, "legal_actions": legal})
         self.optimizer.step()
+        self.average.update_parameters(self.network)
         with torch.no_grad():
             right = (aims.gather(1, logits.argmax(1, keepdim=True)) >= 1.0).float().mean()
             return torch.stack([loss.detach(), right])
@@ -160,11 +165,12 @@ class Teacher(Learner):
 
     def agent(self, name: str, deterministic: bool) -> TokenAgent:
         """See :meth:`Learner.agent`."""
-        return TokenAgent(self.network, self.config.game, self.config.env.observation, name, deterministic)
+        network: Any = self.average.module
+        return TokenAgent(network, self.config.game, self.config.env.observation, name, deterministic)
 
     def weights(self) -> dict[str, Tensor]:
         """See :meth:`Learner.weights`."""
-        return {name: parameter.detach() for name, parameter in self.network.named_parameters()}
+        return {name: parameter.detach() for name, parameter in self.average.module.named_parameters()}
 
     def log(self, values: Mapping[str, float]) -> None:
         """See :meth:`Learner.log`."""
@@ -180,11 +186,15 @@ class Teacher(Learner):
     def training_state(self) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Any]]:
         """See :meth:`Learner.training_state`. The memory, some hundred MB, is not kept: it fills up anew."""
         state = {"marked": self.marked, "learned": self.learned, "deals": self.deals.state()}
-        return pack_optimizer(self.optimizer), {}, state
+        own = {name: parameter.detach() for name, parameter in self.network.named_parameters()}
+        return pack_optimizer(self.optimizer), {**own, "averaged": self.average.n_averaged.clone()}, state
 
     def restore(self, checkpoint: Checkpoint, path: Path) -> None:
         """See :meth:`Learner.restore`. The memory is empty then and games start anew."""
-        put_weights(self.network, checkpoint.policy, path)
+        own = dict(checkpoint.training)
+        self.average.n_averaged.copy_(own.pop("averaged"))
+        put_weights(self.average.module, checkpoint.policy, path)
+        put_weights(self.network, own, path)
         unpack_optimizer(self.optimizer, checkpoint.optimizer)
         self.steps, self.updates = int(checkpoint.progress["steps"]), int(checkpoint.progress["updates"])
         state = checkpoint.progress["state"]
@@ -195,6 +205,12 @@ class Teacher(Learner):
     def close(self) -> None:
         """See :meth:`Learner.close`."""
         self.deals.close()
+
+
+def _average(keep: float, averaged: Any, latest: Any, count: Any) -> None:
+    """Move the running average towards the latest weights; the first of them count for more, so that it starts soon."""
+    steps = int(count)
+    torch._foreach_lerp_(list(averaged), list(latest), 1.0 - min(keep, (1 + steps) / (10 + steps)))
 
 
 class Memory:
