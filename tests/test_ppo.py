@@ -781,7 +781,7 @@ def test_an_agent_of_another_environment_version_or_shape_is_refused(tmp_path):
         make_agent(str(path), "mini")
     save_checkpoint(replace(made, kind="ppo2"), path)
     with pytest.raises(
-        pe.errors.PyramidError, match="expected a checkpoint of kind ppo, maskable_ppo, dqn, got 'ppo2'"
+        pe.errors.PyramidError, match="expected a checkpoint of kind ppo, teacher, maskable_ppo, dqn, got 'ppo2'"
     ):
         make_agent(str(path), "mini")
     shutil.rmtree(run)
