@@ -98,6 +98,8 @@ class NetworkConfig:
             for width in getattr(self, name):
                 at_least(f"network.{name}", width, 1)
         one_of("network.activation", self.activation, ACTIVATIONS)
+        if self.group_blocks and not self.groups:
+            raise ConfigError(f"network.group_blocks: expected 0 without network.groups, got {self.group_blocks}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +150,7 @@ class PpoConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TeacherConfig:
-    """Settings of learning from the solver (agents/teacher.py).
+    """Settings of learning from the solver (agents/teacher.py), which looks at no reward of the section ``env``.
 
     Attributes:
         judge: what the solver is asked of each move: ``"win"``; ``"earliest"``, the bonus of the pass of the clear;
@@ -159,7 +161,7 @@ class TeacherConfig:
         guided: environment steps in which the agent ``tips`` plays, before the network does.
         corrected: so often a move that gives something away is taken back for one of the best.
         stray: so often any legal move is played.
-        memory: marked positions that are remembered.
+        memory: marked positions that are remembered; a batch at least.
         reuse: how often each is learned from, on average.
         batch_size: samples of one gradient step.
         learning_rate: at the start; it falls as a cosine to ``learning_rate * final_learning_rate``.
@@ -193,6 +195,7 @@ class TeacherConfig:
             at_least(f"teacher.{name}", getattr(self, name), 1)
         for name in ("guided", "warm_up"):
             at_least(f"teacher.{name}", getattr(self, name), 0)
+        at_least("teacher.memory", self.memory, self.batch_size)
         for name in ("scale", "reuse", "learning_rate", "max_grad_norm"):
             positive(f"teacher.{name}", getattr(self, name))
         for name in ("corrected", "stray", "final_learning_rate", "weight_decay", "average"):

@@ -29,7 +29,7 @@ from agents.action_head import MASKED_LOGIT
 from agents.base import checked_masks
 from agents.checkpoint import Checkpoint, check_shape, network_arguments, put_weights
 from agents.faults import NonFiniteError, first_bad_layer
-from agents.networks import TokenFeatures, as_arrays, as_mask
+from agents.networks import TokenFeatures, as_arrays, as_mask, refuse_ours
 from agents.sb3 import flat_space
 from agents.token_network import ACTIVATION_CLASSES
 
@@ -97,9 +97,7 @@ class TokenQPolicy(DQNPolicy):
         duelling: bool = True,
         **kwargs: Any,
     ) -> None:
-        if groups or group_blocks or recurrent:
-            got = f"{groups}, {group_blocks}, {recurrent}"
-            raise ValueError(f"groups, group_blocks, recurrent: expected 0, this policy has none of them; got {got}")
+        refuse_ours(groups, group_blocks, recurrent)
         self.duelling: Final = duelling
         super().__init__(
             observation_space,
@@ -263,7 +261,7 @@ class MaskedDQN(DQN):
             loss = nn.functional.smooth_l1_loss(values, self.targets(samples))
             losses.append(loss.item())
             self.policy.optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()  # type: ignore[no-untyped-call]  # untyped in torch
             nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
             self.policy.optimizer.step()
         self._n_updates += gradient_steps

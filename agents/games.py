@@ -100,6 +100,20 @@ def make_deals(config: EnvConfig, rules: Rules, seed: int) -> RandomDeals | Know
     return KnownWinnable(rules, seed) if config.deals == "winnable" else RandomDeals([seed, 1])
 
 
+def deal_anew(rules: Rules, level: str, arrays: functional.Arrays, deals: DealSource, games: NDArray[np.intp]) -> None:
+    """New deals for some games; deals without a first move are passed over.
+
+    Raises:
+        PyramidError: none of MAX_DEAD_DEALS in a row has a first move.
+    """
+    for _ in range(MAX_DEAD_DEALS):
+        if not games.size:
+            return
+        functional.reset(rules, level, arrays, deals.take(games.size), games)
+        games = games[arrays.terminated[games]]
+    raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {rules}")
+
+
 class Finished(NamedTuple):
     """The games that ended in a step, by index, and what the learner needs of those that were cut off.
 
@@ -182,13 +196,7 @@ class TrainingGames:
         self._returns[games] = 0.0
 
     def _deal(self, games: NDArray[np.intp]) -> None:
-        """New deals for some games; deals without a first move are passed over."""
-        for _ in range(MAX_DEAD_DEALS):
-            functional.reset(self.rules, self.level, self._arrays, self._deals.take(games.size), games)
-            games = games[self._arrays.terminated[games]]
-            if not games.size:
-                return
-        raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {self.rules}")
+        deal_anew(self.rules, self.level, self._arrays, self._deals, games)
 
     def report(self) -> dict[str, float]:
         """Means over the games that ended since the last report; empty if there were none."""

@@ -13,20 +13,17 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from agents.games import deal_anew
 from agents.legal import legal_lists
 from agents.tokens import compiled
 from pyramid_env import functional
 from pyramid_env.deal import DealSource
-from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import SCORE, WON
 from pyramid_env.rules import PAR_BONUS, Rules
 from pyramid_env.solver import move_values
 
 SLOTS: Final = 24
 """Legal moves of a sample; the few positions with more are left out."""
-
-MAX_DEAD_DEALS: Final = 1000
-"""So many times in a row new deals may offer no first move."""
 
 Choose = Callable[[NDArray[np.int8], NDArray[np.int16]], NDArray[np.int64]]
 """Slots (B,) chosen for observation rows (B, F) and legal actions (B, K)."""
@@ -52,6 +49,7 @@ class LabelledGames:
         scale: a loss of so much, in the judge's units, makes a target of 0.
         max_states: the solver's limit for each move.
         threads: of the solver.
+        limit: a longer game is cut off: with unlimited passes a player may decline for ever.
 
     Attributes:
         ended: sums over the games that were played to their end since :meth:`report`: games, wins, score.
@@ -67,14 +65,15 @@ class LabelledGames:
         scale: float,
         max_states: int,
         threads: int,
+        limit: int,
     ) -> None:
         self.rules, self.level, self.count = rules, level, count
         self._deals: Final = deals
         self._judge, self._scale = judge, scale
-        self._max_states, self._threads = max_states, threads
+        self._max_states, self._threads, self._limit = max_states, threads, limit
         self._arrays: Final = functional.arrays(rules, level, count)
         self.ended: Final = np.zeros(3)
-        self._deal(np.arange(count))
+        deal_anew(rules, level, self._arrays, deals, np.arange(count))
 
     @property
     def rows(self) -> NDArray[np.int8]:
@@ -102,11 +101,13 @@ class LabelledGames:
         slots = self._slots(choose(arrays.rows, legal), legal, targets, rng, corrected, stray)
         chosen = np.arange(self.count), slots
         samples = self._samples(legal, targets, hopeless)
-        functional.step(self.rules, self.level, arrays, legal[chosen].astype(np.int64))
-        over = np.flatnonzero(arrays.terminated)
+        actions = legal[chosen].astype(np.int64)
+        functional.step(self.rules, self.level, arrays, actions, max_steps=self._limit)
+        ended = arrays.terminated | arrays.truncated
+        over = np.flatnonzero(ended)
         self.ended[:] += over.size, arrays.facts[over, WON].sum(), arrays.facts[over, SCORE].sum()
         lost = hopeless | ((targets[chosen] == 0.0) & (self._judge == "win"))
-        self._deal(np.flatnonzero(arrays.terminated | lost))
+        deal_anew(self.rules, self.level, arrays, self._deals, np.flatnonzero(ended | lost))
         return samples
 
     def _targets(self, legal: NDArray[np.int16]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
@@ -156,15 +157,6 @@ class LabelledGames:
         width = min(legal.shape[1], SLOTS)
         wide[:, :width], marks[:, :width] = legal[kept, :width], targets[kept, :width]
         return Samples(self._arrays.rows[kept], wide, marks)
-
-    def _deal(self, games: NDArray[np.intp]) -> None:
-        """New deals for some games; deals without a first move are passed over."""
-        for _ in range(MAX_DEAD_DEALS):
-            if not games.size:
-                return
-            functional.reset(self.rules, self.level, self._arrays, self._deals.take(games.size), games)
-            games = games[self._arrays.terminated[games]]
-        raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {self.rules}")
 
     def report(self) -> dict[str, float]:
         """Means over the games that were played to their end since the last report; empty if there were none."""

@@ -48,6 +48,13 @@ class TokenFeatures(BaseFeaturesExtractor):
         return features
 
 
+def refuse_ours(groups: int, group_blocks: int, recurrent: int) -> None:
+    """Raise ValueError for parts of a NetworkConfig that only our own algorithms have."""
+    if groups or group_blocks or recurrent:
+        got = f"{groups}, {group_blocks}, {recurrent}"
+        raise ValueError(f"groups, group_blocks, recurrent: expected 0, this policy has none of them; got {got}")
+
+
 class MaskedDistribution(MaskableCategoricalDistribution):
     """The distribution over legal actions, computed on them alone.
 
@@ -161,9 +168,7 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
         recurrent: int = 0,
         **kwargs: Any,
     ) -> None:
-        if groups or group_blocks or recurrent:
-            got = f"{groups}, {group_blocks}, {recurrent}"
-            raise ValueError(f"groups, group_blocks, recurrent: expected 0, this policy has none of them; got {got}")
+        refuse_ours(groups, group_blocks, recurrent)
         super().__init__(
             observation_space,
             action_space,

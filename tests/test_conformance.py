@@ -41,7 +41,7 @@ def test_gymnasium_check_env(preset: str, level: str) -> None:
 
 @every_preset_and_level
 def test_symptom_21_sb3_check_env_passes_though_it_samples_without_masks(preset: str, level: str) -> None:
-    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="SB3 comes with the training extra")
     checker.check_env(gym.make(ID, rules=preset, observation=level).unwrapped, warn=True)
 
 
@@ -167,8 +167,8 @@ def test_symptom_13_async_vector_env_with_spawn() -> None:
 
 
 def test_symptom_13_sb3_workers_with_spawn() -> None:
-    util = pytest.importorskip("stable_baselines3.common.env_util")
-    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
+    util = pytest.importorskip("stable_baselines3.common.env_util", reason="SB3 comes with the training extra")
+    vec_env = pytest.importorskip("stable_baselines3.common.vec_env", reason="SB3 comes with the training extra")
     kwargs = {"rules": "mini", "render_mode": None}
     spawned = {"vec_env_cls": vec_env.SubprocVecEnv, "vec_env_kwargs": {"start_method": "spawn"}}
     envs = util.make_vec_env(MODULE_ID, 1, seed=1, env_kwargs=kwargs, **spawned)

@@ -20,7 +20,7 @@ MINI, ONE_PASS = pe.rules("mini"), pe.rules("mini_one_pass")
 
 def play(spec: str, preset: str, deals: range, **options: bool | int) -> list[GameRecord]:
     rules = pe.rules(preset)
-    return evaluate_agent(make_agent(spec, rules), rules, np.array(deals), seed=0, **options)  # type: ignore[arg-type]
+    return evaluate_agent(make_agent(spec, rules), rules, np.array(deals), seed=0, **options)  # type: ignore[arg-type]  # options are ints here
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def test_a_position_in_the_mirror_is_that_of_the_mirrored_deal(preset):
 )
 def test_targets_are_what_the_solver_says_of_each_move(preset, judge, scale):
     rules = pe.rules(preset)
-    games = LabelledGames(rules, "memory", 48, RandomDeals(5), judge, scale, 200_000, 1)
+    games = LabelledGames(rules, "memory", 48, RandomDeals(5), judge, scale, 200_000, 1, 2_000)
     rng, checked = np.random.default_rng(0), 0
     worth = {"earliest": (0, 50, 35, 20)}
 
@@ -120,7 +120,7 @@ def test_a_game_that_cannot_be_won_any_more_ends_and_a_move_can_be_taken_back():
     rules = pe.rules("mini")
     rates = {}
     for corrected in (0.0, 1.0):
-        games = LabelledGames(rules, "memory", 256, RandomDeals(1), "win", 1.0, 200_000, 1)
+        games = LabelledGames(rules, "memory", 256, RandomDeals(1), "win", 1.0, 200_000, 1, 2_000)
         rng = np.random.default_rng(0)
         for _ in range(60):
             games.step(lambda rows, legal: np.zeros(len(rows), np.int64), rng, corrected, 0.0)
@@ -234,10 +234,23 @@ def test_the_network_is_shown_no_unseen_card():
     learner.close()
 
 
+def test_a_player_who_declines_for_ever_is_cut_off():
+    """``tuts_tomb`` has no last pass: games of draws alone would never end."""
+    games = LabelledGames(pe.rules("tuts_tomb"), "memory", 32, RandomDeals(1), "score", 50.0, 2_000, 1, 6)
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        games.step(lambda rows, legal: (legal >= 0).sum(axis=1) - 1, rng, corrected=0.0, stray=0.0)
+    assert games.report()["games"] >= 32
+
+
 def test_what_the_teacher_cannot_do_is_refused():
     with pytest.raises(ConfigError, match=r"env\.observation: expected memory with algorithm teacher, got table"):
         settings(**{"env.observation": "table"})
     with pytest.raises(ConfigError, match=r"teacher\.judge: expected one of win, earliest, score"):
         settings(**{"teacher.judge": "steps"})
+    with pytest.raises(ConfigError, match=r"teacher\.memory: expected 256 or more, got 100"):
+        settings(**{"teacher.memory": 100})
+    with pytest.raises(ConfigError, match=r"network\.group_blocks: expected 0 without network\.groups, got 2"):
+        settings(**{"network.groups": 0, "network.group_blocks": 2})
     with pytest.raises(ConfigError, match=r"network\.recurrent: expected 0 with algorithm teacher"):
         settings(**{"network.recurrent": 8})

@@ -505,7 +505,8 @@ def test_ctrl_c_saves_and_resume_goes_on(tmp_path, pytestconfig):
     assert f"go on with: python train.py --resume {run}" in out
     steps = load_checkpoint(latest).progress["steps"]
     assert 0 < steps < 1_000_000
-    (run / "config.yaml").write_text((run / "config.yaml").read_text().replace("1000000", str(steps + 64)))
+    text = (run / "config.yaml").read_text()
+    (run / "config.yaml").write_text(text.replace("total_steps: 1000000", f"total_steps: {steps + 64}"))
     assert train_script.main(["--resume", str(run)]) == 0
     assert load_checkpoint(latest).progress["steps"] == steps + 64
 

@@ -231,4 +231,4 @@ def test_what_is_no_position_is_refused_with_its_row() -> None:
         move_values(rules, ranks, states[:5], rng=rng)
     for name in ("worlds", "workers"):
         with pytest.raises(SolverError, match=f"{name}: expected a whole number from 1 up, got 0"):
-            move_values(rules, ranks, states, rng=rng, **{name: 0})  # type: ignore[arg-type]
+            move_values(rules, ranks, states, rng=rng, **{name: 0})  # type: ignore[arg-type]  # options are ints here
