@@ -23,7 +23,7 @@ REWARDS: Final = ("cards", "par", "msc", "win", "shaped")
 DEALS: Final = ("random", "winnable")
 BEST_BY: Final = ("wins", "score")
 ACTIVATIONS: Final = ("relu", "tanh", "gelu")
-JUDGES: Final = ("win", "earliest", "score")
+JUDGES: Final = ("win", "earliest", "score", "par")
 SCHEDULES: Final = ("linear", "cosine")
 
 
@@ -71,6 +71,10 @@ class NetworkConfig:
         groups: width of the encoder that looks at each pair of ranks that leave together (agents/pair_groups.py), 0 =
             none; ``ppo`` and ``teacher`` alone.
         group_blocks: blocks of that encoder in which the groups hear of each other.
+        cards: width of a network that sees the cards as a graph (agents/card_graph.py), in place of all the others: 0 =
+            none; ``ppo`` and ``teacher`` alone.
+        card_layers: rounds of messages between the cards of that network.
+        half: that network learns in bfloat16: about four times as fast on processors made for it; ``teacher`` alone.
         shared: widths of the layers that policy and value share.
         blocks: residual blocks after those, as wide as the last of them.
         policy: widths of the policy's own layers.
@@ -83,6 +87,9 @@ class NetworkConfig:
     embedding: int = 128
     groups: int = 0
     group_blocks: int = 0
+    cards: int = 0
+    card_layers: int = 4
+    half: bool = False
     shared: tuple[int, ...] = (256,)
     blocks: int = 0
     policy: tuple[int, ...] = ()
@@ -92,7 +99,7 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         at_least("network.embedding", self.embedding, 1)
-        for name in ("groups", "group_blocks", "blocks", "recurrent"):
+        for name in ("groups", "group_blocks", "cards", "blocks", "recurrent"):
             at_least(f"network.{name}", getattr(self, name), 0)
         for name in ("shared", "policy", "value"):
             for width in getattr(self, name):
@@ -100,6 +107,12 @@ class NetworkConfig:
         one_of("network.activation", self.activation, ACTIVATIONS)
         if self.group_blocks and not self.groups:
             raise ConfigError(f"network.group_blocks: expected 0 without network.groups, got {self.group_blocks}")
+        at_least("network.card_layers", self.card_layers, 1)
+        for name in ("groups", "recurrent"):
+            if self.cards and getattr(self, name):
+                raise ConfigError(f"network.{name}: expected 0 with network.cards, got {getattr(self, name)}")
+        if self.half and not self.cards:
+            raise ConfigError("network.half: expected false without network.cards, got true")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +167,8 @@ class TeacherConfig:
 
     Attributes:
         judge: what the solver is asked of each move: ``"win"``; ``"earliest"``, the bonus of the pass of the clear;
-            ``"score"``, the best score, dear.
+            ``"score"``, the best score, dear; ``"par"``, nearly that where play goes on after the clear: the bonus of
+            the pass of the clear and something for a win; the score once the pyramid is empty or cannot be cleared.
         scale: so much less than the best, in points, makes a move worth nothing; for wins 1.
         max_states: the solver's limit for each move.
         n_steps: steps of each game between two updates.
@@ -366,10 +380,15 @@ class Config:
         at_least("total_steps", self.total_steps, 1)
         at_least("threads", self.threads, 1)
         at_least("checkpoint_steps", self.checkpoint_steps, 1)
-        for name, able in (("groups", ("ppo", "teacher")), ("recurrent", ("ppo",))):
+        ours = ("ppo", "teacher")
+        for name, able in (("groups", ours), ("cards", ours), ("recurrent", ("ppo",))):
             if getattr(self.network, name) and self.algorithm not in able:
                 expected = f"expected 0 with algorithm {self.algorithm}, it is for {' and '.join(able)} alone"
                 raise ConfigError(f"network.{name}: {expected}")
+        if self.network.half and self.algorithm != "teacher":
+            raise ConfigError(f"network.half: expected false with algorithm {self.algorithm}, it is for teacher alone")
+        if self.network.cards and self.env.observation != "memory":
+            raise ConfigError(f"env.observation: expected memory with network.cards, got {self.env.observation}")
         if self.algorithm == "teacher" and self.env.observation != "memory":
             raise ConfigError(f"env.observation: expected memory with algorithm teacher, got {self.env.observation}")
         if self.algorithm not in ("dqn", "teacher"):

@@ -93,11 +93,14 @@ class TokenQPolicy(DQNPolicy):
         activation: str = "relu",
         groups: int = 0,
         group_blocks: int = 0,
+        cards: int = 0,
+        card_layers: int = 0,
+        half: bool = False,
         recurrent: int = 0,
         duelling: bool = True,
         **kwargs: Any,
     ) -> None:
-        refuse_ours(groups, group_blocks, recurrent)
+        refuse_ours(groups, group_blocks, cards, recurrent)
         self.duelling: Final = duelling
         super().__init__(
             observation_space,

@@ -18,12 +18,18 @@ from agents.legal import legal_lists
 from agents.tokens import compiled
 from pyramid_env import functional
 from pyramid_env.deal import DealSource
-from pyramid_env.kernels import SCORE, WON
+from pyramid_env.kernels import PYRAMID, SCORE, WON
 from pyramid_env.rules import PAR_BONUS, Rules
 from pyramid_env.solver import move_values
 
 SLOTS: Final = 24
 """Legal moves of a sample; the few positions with more are left out."""
+
+SCORED_TURNS: Final = 8
+"""Of positions without hope of a clear the judge ``par`` looks at one in so many, since scores are dear."""
+
+WIN_WORTH: Final = 10.0
+"""What the judge ``par`` adds for a win, in points: about what is left over when the pyramid alone is cleared."""
 
 Choose = Callable[[NDArray[np.int8], NDArray[np.int16]], NDArray[np.int64]]
 """Slots (B,) chosen for observation rows (B, F) and legal actions (B, K)."""
@@ -73,6 +79,7 @@ class LabelledGames:
         self._max_states, self._threads, self._limit = max_states, threads, limit
         self._arrays: Final = functional.arrays(rules, level, count)
         self.ended: Final = np.zeros(3)
+        self._turn = 0
         deal_anew(rules, level, self._arrays, deals, np.arange(count))
 
     @property
@@ -112,23 +119,42 @@ class LabelledGames:
 
     def _targets(self, legal: NDArray[np.int16]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """(B, K) targets, and (B,) whether nothing can be gained any more."""
-        arrays = self._arrays
-        found = move_values(
-            self.rules, arrays.ranks, arrays.states, self._judge, 1, workers=self._threads, max_states=self._max_states
-        )
-        values = np.full(legal.shape, -np.inf, np.float32)
-        rows = found.rows
-        places = _places(legal, rows, found.actions)
-        worth = found.values[:, 0]
-        if self._judge == "earliest":
-            bonus = np.array(PAR_BONUS, np.float32)
-            worth = np.where(np.isnan(worth), np.nan, bonus[np.nan_to_num(worth).astype(np.int64)])
-        values[rows, places] = np.nan_to_num(worth)
+        every = np.arange(self.count)
+        values = self._par(legal) if self._judge == "par" else self._worth(self._judge, legal, every)
         best = values.max(axis=1, keepdims=True)
         targets = np.clip(1.0 - (best - values) / self._scale, 0.0, 1.0).astype(np.float32)
         forced = (legal >= 0).sum(axis=1) < 2
         hopeless = (best[:, 0] <= 0.0) & ~forced & (self._judge == "win")
         return targets, hopeless
+
+    def _worth(self, judge: str, legal: NDArray[np.int16], which: NDArray[np.intp]) -> NDArray[np.float32]:
+        """(N, K) what a judge says of the moves of the games ``which``; 0 for an only move, -inf where is none."""
+        arrays = self._arrays
+        found = move_values(
+            self.rules, arrays.ranks[which], arrays.states[which], judge, 1, workers=self._threads,
+            max_states=self._max_states,
+        )  # fmt: skip
+        worth = np.nan_to_num(found.values[:, 0])
+        if judge == "earliest":
+            worth = np.array(PAR_BONUS, np.float32)[worth.astype(np.int64)]
+        values = np.full((len(which), legal.shape[1]), -np.inf, np.float32)
+        rows = found.rows
+        values[rows, _places(legal[which], rows, found.actions)] = worth
+        return values
+
+    def _par(self, legal: NDArray[np.int16]) -> NDArray[np.float32]:
+        """As :meth:`_worth`, of the judge ``par``."""
+        values = self._worth("earliest", legal, np.arange(self.count))
+        pyramid = self._arrays.states[:, PYRAMID]
+        hope = (values.max(axis=1) > 0.0) & (pyramid != 0)
+        self._turn = (self._turn + 1) % SCORED_TURNS
+        turn = np.arange(self.count) % SCORED_TURNS == self._turn
+        for judge, which in (("win", hope), ("score", (pyramid == 0) | (~hope & turn))):
+            chosen = np.flatnonzero(which & ((legal >= 0).sum(axis=1) > 1))
+            if chosen.size:
+                worth = self._worth(judge, legal, chosen)
+                values[chosen] = values[chosen] + WIN_WORTH * worth if judge == "win" else worth
+        return values
 
     def _slots(
         self,

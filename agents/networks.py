@@ -48,11 +48,11 @@ class TokenFeatures(BaseFeaturesExtractor):
         return features
 
 
-def refuse_ours(groups: int, group_blocks: int, recurrent: int) -> None:
+def refuse_ours(groups: int, group_blocks: int, cards: int, recurrent: int) -> None:
     """Raise ValueError for parts of a NetworkConfig that only our own algorithms have."""
-    if groups or group_blocks or recurrent:
-        got = f"{groups}, {group_blocks}, {recurrent}"
-        raise ValueError(f"groups, group_blocks, recurrent: expected 0, this policy has none of them; got {got}")
+    if groups or group_blocks or cards or recurrent:
+        got = f"{groups}, {group_blocks}, {cards}, {recurrent}"
+        raise ValueError(f"groups, group_blocks, cards, recurrent: expected 0, this policy has none of them; got {got}")
 
 
 class MaskedDistribution(MaskableCategoricalDistribution):
@@ -165,10 +165,13 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
         activation: str = "relu",
         groups: int = 0,
         group_blocks: int = 0,
+        cards: int = 0,
+        card_layers: int = 0,
+        half: bool = False,
         recurrent: int = 0,
         **kwargs: Any,
     ) -> None:
-        refuse_ours(groups, group_blocks, recurrent)
+        refuse_ours(groups, group_blocks, cards, recurrent)
         super().__init__(
             observation_space,
             action_space,

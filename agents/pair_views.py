@@ -62,6 +62,32 @@ class Numbers(NamedTuple):
     clairvoyant_stock: int
 
 
+def numbers_of(rules: Rules, level: str) -> Numbers:
+    """What a kernel that reads observation rows needs to know."""
+    at = layout(rules, level).offsets
+    piles = rules.waste_piles
+    return Numbers(
+        places=rules.places,
+        rows=rules.rows,
+        stock=rules.stock_size,
+        ranks=rules.ranks,
+        piles=piles,
+        depth=-(-rules.stock_size // piles),
+        copies=rules.decks * rules.suits,
+        passes=LAST_COUNTED_PASS if rules.passes is None else rules.passes,
+        pyramid=at.pyramid,
+        waste=at.waste,
+        waste_under=at.waste_under,
+        stock_top=at.stock_top,
+        pass_number=at.pass_number,
+        cleared=at.cleared,
+        known=at.known,
+        cursor=at.cursor,
+        unseen=at.unseen,
+        clairvoyant_stock=at.clairvoyant_stock,
+    )
+
+
 class PairTables:
     """What the encoder needs of some rules and a level.
 
@@ -75,28 +101,7 @@ class PairTables:
     """
 
     def __init__(self, rules: Rules, level: str) -> None:
-        at = layout(rules, level).offsets
-        piles = rules.waste_piles
-        self.numbers: Final = Numbers(
-            places=rules.places,
-            rows=rules.rows,
-            stock=rules.stock_size,
-            ranks=rules.ranks,
-            piles=piles,
-            depth=-(-rules.stock_size // piles),
-            copies=rules.decks * rules.suits,
-            passes=LAST_COUNTED_PASS if rules.passes is None else rules.passes,
-            pyramid=at.pyramid,
-            waste=at.waste,
-            waste_under=at.waste_under,
-            stock_top=at.stock_top,
-            pass_number=at.pass_number,
-            cleared=at.cleared,
-            known=at.known,
-            cursor=at.cursor,
-            unseen=at.unseen,
-            clairvoyant_stock=at.clairvoyant_stock,
-        )
+        self.numbers: Final = numbers_of(rules, level)
         n = self.numbers
         self.groups: Final = rules.ranks // 2
         sizes = [

@@ -34,7 +34,7 @@ from agents.learner import Learner, Watch
 from agents.legal import draw_slots, legal_lists
 from agents.rollout import Rollout
 from agents.token_agent import TokenAgent
-from agents.token_network import TokenNetwork, network_for
+from agents.token_network import Network, network_for
 from agents.tokens import token_values
 
 ADAM_EPS: Final = 1e-5
@@ -328,7 +328,7 @@ _TOLD: Final = ("train/policy_loss", "train/value_loss", "train/entropy", "train
 _KL: Final = 3
 
 
-def new_network(config: Config) -> TokenNetwork:
+def new_network(config: Config) -> Network:
     """A fresh network of a config, its weights drawn from the config's seed; torch's own generator stays as it is."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)

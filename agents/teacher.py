@@ -32,9 +32,12 @@ from agents.learner import Learner, Watch
 from agents.mirror import Mirror
 from agents.tips import TipsAgent
 from agents.token_agent import TokenAgent
-from agents.token_network import TokenNetwork, network_for
+from agents.token_network import Network, network_for
 from agents.tokens import token_values
 from pyramid_env.observation import layout
+
+BLOCK: Final = 256
+"""Positions that the network looks at together in play: what it works on stays in the processor's cache."""
 
 
 class Teacher(Learner):
@@ -55,8 +58,9 @@ class Teacher(Learner):
         self.teacher: Final[TeacherConfig] = teacher
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.network: Final[TokenNetwork] = network_for(rules, level, asdict(config.network))
-        self.average: Final = AveragedModel(self.network, multi_avg_fn=partial(_average, teacher.average))
+            self.network: Final[Network] = network_for(rules, level, asdict(config.network))
+        self.average: Final[Any] = AveragedModel(self.network, multi_avg_fn=partial(_average, teacher.average))
+        self.network.half_precision = config.network.half  # the average, which plays to be measured, stays exact
         self.optimizer: Final = torch.optim.AdamW(
             self.network.parameters(), teacher.learning_rate, weight_decay=teacher.weight_decay, fused=True
         )
@@ -118,9 +122,13 @@ class Teacher(Learner):
     def _own(self, rows: NDArray[np.int8], legal: NDArray[np.int16]) -> NDArray[np.int64]:
         slots = np.zeros(len(rows), np.int64)
         free = np.flatnonzero((legal >= 0).sum(axis=1) > 1)
-        if free.size:
-            logits, _ = self.average.module(torch.from_numpy(rows[free]), torch.from_numpy(legal[free]))
-            slots[free] = logits.numpy().argmax(axis=1)
+        player: Any = self.average.module
+        player.half_precision = self.config.network.half
+        for start in range(0, free.size, BLOCK):
+            some = free[start : start + BLOCK]
+            logits, _ = player(torch.from_numpy(rows[some]), torch.from_numpy(legal[some]))
+            slots[some] = logits.numpy().argmax(axis=1)
+        player.half_precision = False
         return slots
 
     def _update(self) -> dict[str, float]:
@@ -165,8 +173,7 @@ class Teacher(Learner):
 
     def agent(self, name: str, deterministic: bool) -> TokenAgent:
         """See :meth:`Learner.agent`."""
-        network: Any = self.average.module
-        return TokenAgent(network, self.config.game, self.config.env.observation, name, deterministic)
+        return TokenAgent(self.average.module, self.config.game, self.config.env.observation, name, deterministic)
 
     def weights(self) -> dict[str, Tensor]:
         """See :meth:`Learner.weights`."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from agents.base import Agent, AgentError, Observations, checked_masks
 from agents.checkpoint import Checkpoint, check_shape, network_arguments, put_weights
 from agents.legal import draw_slots, legal_lists, mask_bits
-from agents.token_network import TokenNetwork, network_for
+from agents.token_network import Network, network_for
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.rules import Rules
@@ -31,7 +31,7 @@ class TokenAgent(Agent):
     """
 
     def __init__(
-        self, network: TokenNetwork, rules: Rules, level: str, name: str = "ppo", deterministic: bool = True
+        self, network: Network, rules: Rules, level: str, name: str = "ppo", deterministic: bool = True
     ) -> None:
         super().__init__(rules)
         self.name = name
@@ -77,7 +77,7 @@ class TokenAgent(Agent):
         return legal[np.arange(len(legal)), slots].astype(np.int64), memory
 
 
-def network_of(checkpoint: Checkpoint, path: Path) -> TokenNetwork:
+def network_of(checkpoint: Checkpoint, path: Path) -> Network:
     """The network of a checkpoint, ready to play or to be trained further.
 
     Raises:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from agents.action_head import ActionHead
+from agents.card_graph import CardNetwork
 from agents.pair_groups import PairGroups
 from agents.pair_views import PairTables
 from agents.tokens import TokenTable, token_values
@@ -112,7 +113,10 @@ class TokenNetwork(nn.Module):
 
     Attributes:
         recurrent: width of the memory carried from step to step, 0 = none.
+        half_precision: as :class:`CardNetwork`'s; this one multiplies in float32 alone.
     """
+
+    half_precision = False
 
     def __init__(
         self,
@@ -224,7 +228,14 @@ def _layers(before: int, widths: tuple[int, ...], activation: str) -> tuple[nn.S
     return nn.Sequential(*modules), before
 
 
-def network_for(rules: Rules, level: str, sizes: Mapping[str, Any]) -> TokenNetwork:
+Network = TokenNetwork | CardNetwork
+"""What our own algorithms train."""
+
+
+def network_for(rules: Rules, level: str, sizes: Mapping[str, Any]) -> Network:
     """A fresh network for observations of a level under some rules; ``sizes`` are a NetworkConfig's."""
+    if sizes.get("cards"):
+        return CardNetwork(rules, level, sizes["cards"], sizes["card_layers"])
+    sizes = {name: value for name, value in sizes.items() if name not in ("cards", "card_layers", "half")}
     pairs = PairTables(rules, level) if sizes.get("groups") else None
     return TokenNetwork(token_values(rules, level), len(move_table(rules)), pairs, **sizes)
