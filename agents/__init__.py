@@ -26,6 +26,7 @@ _without_option("greedy", GreedyAgent)
 _without_option("tips", TipsAgent)
 _without_option("scout", ScoutAgent)
 register("planner", PlannerAgent)
+
 register("oracle", lambda rules, option: OracleAgent(rules, option or "win"))
 
 

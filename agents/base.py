@@ -18,6 +18,9 @@ from pyramid_env.rules import rules as read_rules
 Observations = Mapping[str, NDArray[np.int8]]
 """Observation fields by name, each (B, size)."""
 
+SHIPPED: Final = "shipped"
+"""Name of the trained agent that comes with the kit for a preset; agents/shipped.py."""
+
 LEVELS: Final = ("table", "memory", "clairvoyant")
 
 
@@ -128,7 +131,7 @@ def register(name: str, maker: Callable[[Rules, str], Agent]) -> None:
 
 def agent_names() -> tuple[str, ...]:
     """The names that :func:`make_agent` knows, besides paths."""
-    return tuple(Registry.makers)
+    return (*Registry.makers, SHIPPED)
 
 
 def make_agent(spec: str, rules: Rules | str = "pyramid", *, threads: int | None = None) -> Agent:
@@ -136,9 +139,9 @@ def make_agent(spec: str, rules: Rules | str = "pyramid", *, threads: int | None
 
     Args:
         spec: ``"random"``, ``"greedy"``, ``"tips"``, ``"scout"``, ``"planner"`` (``"planner:64"``: see
-            :class:`agents.planner.Settings`), ``"oracle"`` (``"oracle:score"``: best score instead of the win), a run
-            folder of train.py, or a checkpoint file; ``"runs/x:sampled"`` draws actions from the policy instead of
-            taking the likeliest.
+            :class:`agents.planner.Settings`), ``"oracle"`` (``"oracle:score"``: best score instead of the win),
+            ``"shipped"`` (the trained network that comes with the kit for these rules), a run folder of train.py, or a
+            checkpoint file; ``"runs/x:sampled"`` draws actions from the policy instead of taking the likeliest.
         rules: the rules it is to play; a trained agent of other rules is refused.
         threads: torch threads, for the whole process, set when a trained agent is loaded; None leaves them as they are.
 
@@ -149,6 +152,12 @@ def make_agent(spec: str, rules: Rules | str = "pyramid", *, threads: int | None
     name, _, option = spec.partition(":")
     if name in Registry.makers:
         return Registry.makers[name](chosen, option)
+    if name == SHIPPED:
+        from agents.shipped import shipped_path
+
+        agent = _load(shipped_path(chosen), chosen, option, threads)
+        agent.name = spec
+        return agent
     path = Path(spec)
     if not path.exists() and option:
         path = Path(spec.rpartition(":")[0])

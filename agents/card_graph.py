@@ -263,6 +263,10 @@ class CardNetwork(nn.Module):
         values: Tensor = self.value(self._features(graph, tokens.device)[1]).squeeze(1)
         return values
 
+    def value_weights(self) -> list[nn.Parameter]:
+        """What the values alone depend on."""
+        return list(self.value.parameters())
+
     def _features(self, graph: Graph, device: torch.device) -> tuple[Tensor, Tensor]:
         cards = self.table(torch.from_numpy(graph.looks).to(device))
         wholes = self.whole_table(torch.from_numpy(graph.wholes).to(device))

@@ -212,15 +212,17 @@ def _write_stock(
     first += n.piles * n.depth * 2
     coming: Any = 0
     unseen: Any = 0
-    for k in range(cursor, n.stock):
-        c = n.places + k
+    for ahead in range(cursor, n.stock):
+        c = n.places + ahead
         if rank[c] > 0:
             looks[nodes[c], 0] = first + coming * 2 + (rank[c] == n.ranks)
-        if row[stock + k] != 0:
+        if row[stock + ahead] != 0:
             coming += 1
             unseen += rank[c] == 0
     number: Any = np.int64(row[n.pass_number])
-    cleared: Any = np.int64(row[n.cleared]) if n.cleared >= 0 else 0
+    cleared: Any = 0
+    if n.cleared >= 0:
+        cleared = np.int64(row[n.cleared])
     whole[0] = min(number, n.passes)
     first = n.passes + 1
     whole[1] = first + min(cleared, n.passes)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -64,6 +65,9 @@ class Teacher(Learner):
         self.optimizer: Final = torch.optim.AdamW(
             self.network.parameters(), teacher.learning_rate, weight_decay=teacher.weight_decay, fused=True
         )
+        self._crew: Final = ThreadPoolExecutor(config.threads)
+        untouched = {id(weight) for weight in self.network.value_weights()}
+        self._learning: Final = [weight for weight in self.network.parameters() if id(weight) not in untouched]
         self.deals: Final = make_deals(config.env, rules, config.seed)
         self.games: Final = LabelledGames(
             rules, level, config.env.num_envs, self.deals, teacher.judge, teacher.scale, teacher.max_states,
@@ -118,16 +122,18 @@ class Teacher(Learner):
         slots: NDArray[np.int64] = (legal == actions[:, None]).argmax(axis=1)
         return slots
 
-    @torch.no_grad()
     def _own(self, rows: NDArray[np.int8], legal: NDArray[np.int16]) -> NDArray[np.int64]:
         slots = np.zeros(len(rows), np.int64)
         free = np.flatnonzero((legal >= 0).sum(axis=1) > 1)
-        player: Any = self.average.module
-        player.half_precision = self.config.network.half
-        for start in range(0, free.size, BLOCK):
-            some = free[start : start + BLOCK]
-            logits, _ = player(torch.from_numpy(rows[some]), torch.from_numpy(legal[some]))
+        player = self.average.module
+
+        def play(some: NDArray[np.intp]) -> None:
+            with torch.no_grad():  # which holds for one thread alone
+                logits, _ = player(torch.from_numpy(rows[some]), torch.from_numpy(legal[some]))
             slots[some] = logits.numpy().argmax(axis=1)
+
+        player.half_precision = self.config.network.half
+        list(self._crew.map(play, (free[start : start + BLOCK] for start in range(0, free.size, BLOCK))))
         player.half_precision = False
         return slots
 
@@ -147,27 +153,31 @@ class Teacher(Learner):
         return {**dict(zip(names, torch.stack(told).mean(0).tolist(), strict=True)), **rate}
 
     def _learn_from(self, rows: NDArray[np.int8], legal: NDArray[np.int16], targets: NDArray[np.float32]) -> Tensor:
-        there, aims = torch.from_numpy(legal >= 0), torch.from_numpy(targets)
-
-        def look() -> Tensor:
-            logits, _ = self.network(torch.from_numpy(rows), torch.from_numpy(legal))
-            return logits  # type: ignore[no-any-return]  # untyped in torch
-
-        logits = look()
-        each = torch.nn.functional.binary_cross_entropy_with_logits(logits, aims, reduction="none")
-        loss = torch.where(there, each, 0.0).sum() / len(rows)
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]  # untyped in torch
-        norm = torch.nn.utils.clip_grad_norm_(
-            (p for p in self.network.parameters() if p.grad is not None), self.teacher.max_grad_norm
-        )
+        """A gradient step; each thread takes a part of the batch. The loss, and how often the best move was chosen."""
+        size = -(-len(rows) // self.config.threads)
+        cuts = [slice(start, start + size) for start in range(0, len(rows), size)]
+        results = list(self._crew.map(lambda cut: self._gradients(rows[cut], legal[cut], targets[cut]), cuts))
+        for parameter, *parts in zip(self._learning, *(found for found, _ in results), strict=True):
+            parameter.grad = sum(parts[1:], parts[0]) / len(rows)
+        norm = torch.nn.utils.clip_grad_norm_(self._learning, self.teacher.max_grad_norm)
         if not math.isfinite(float(norm)):
+            look = partial(self.network, torch.from_numpy(rows), torch.from_numpy(legal))
             raise NonFiniteError(first_bad_layer(self.network, look), {"observations": rows, "legal_actions": legal})
         self.optimizer.step()
         self.average.update_parameters(self.network)
-        with torch.no_grad():
-            right = (aims.gather(1, logits.argmax(1, keepdim=True)) >= 1.0).float().mean()
-            return torch.stack([loss.detach(), right])
+        return torch.stack([told for _, told in results]).sum(0) / len(rows)
+
+    def _gradients(
+        self, rows: NDArray[np.int8], legal: NDArray[np.int16], targets: NDArray[np.float32]
+    ) -> tuple[tuple[Tensor, ...], Tensor]:
+        """Sums over samples: gradients of the loss; the loss, and whether a best move was chosen."""
+        there, aims = torch.from_numpy(legal >= 0), torch.from_numpy(targets)
+        logits, _ = self.network(torch.from_numpy(rows), torch.from_numpy(legal))
+        each = torch.nn.functional.binary_cross_entropy_with_logits(logits, aims, reduction="none")
+        loss = torch.where(there, each, 0.0).sum()
+        gradients = torch.autograd.grad(loss, self._learning)
+        right = (aims.gather(1, logits.argmax(1, keepdim=True)) >= 1.0).float().sum()
+        return gradients, torch.stack([loss.detach(), right])
 
     # ---- what every learner can do -------------------------------------------------------------------------------
 
@@ -211,6 +221,7 @@ class Teacher(Learner):
 
     def close(self) -> None:
         """See :meth:`Learner.close`."""
+        self._crew.shutdown()
         self.deals.close()
 
 

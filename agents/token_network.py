@@ -207,6 +207,10 @@ class TokenNetwork(nn.Module):
         values: Tensor = self.worth(self.value(features)).squeeze(1)
         return values
 
+    def value_weights(self) -> list[nn.Parameter]:
+        """What the values alone depend on."""
+        return [*self.value.parameters(), *self.worth.parameters()]
+
     def _features(self, tokens: Tensor) -> tuple[Tensor, Tensor | None]:
         """(B, D) features, and (B, G, W) of the groups, if any."""
         if self.groups is None:

@@ -118,8 +118,8 @@ class Trainer:
         done = 0 if start is None else int(start.progress["steps"])
         if start is not None:
             self._check(start)
-        # Our PPO has threads of its own, which share out whole batches, unless it learns from sequences.
-        shares = config.algorithm == "ppo" and not config.network.recurrent
+        # Our own have threads of their own, which share out whole batches, unless they learn from sequences.
+        shares = config.algorithm in ("ppo", "teacher") and not config.network.recurrent
         torch.set_num_threads(1 if shares else config.threads)
         self.learner: Final[Learner] = make_learner(config, done)
         self.best: Evaluation | None = self._best_so_far(start)

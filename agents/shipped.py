@@ -1,0 +1,112 @@
+"""Shipped agents: the trained networks that come with the kit, one for each preset that has one, and how they got here.
+
+    python -m agents.shipped runs/pyramid_teacher     the best checkpoint of a run becomes the shipped one of its preset
+
+Such a file holds the weights to play with, the run's settings and versions and its training curve; nothing that only a
+training needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from agents.base import SHIPPED, AgentError
+from pyramid_env.errors import PyramidError
+from pyramid_env.rules import PRESETS, Rules
+
+FOLDER: Final = Path(__file__).parent / "trained"
+_SUFFIX: Final = ".safetensors"
+
+
+def shipped_path(rules: Rules) -> Path:
+    """The file of the agent shipped for some rules.
+
+    Raises:
+        AgentError: there is none.
+    """
+    for preset in shipped_presets():
+        if PRESETS[preset] == rules:
+            return FOLDER / f"{preset}{_SUFFIX}"
+    raise AgentError(
+        f"{SHIPPED}: no trained agent comes with the kit for {rules}; there are for {', '.join(shipped_presets())}; "
+        "train one with train.py"
+    )
+
+
+def shipped_presets() -> list[str]:
+    """The presets that an agent is shipped for, in the order of the presets."""
+    return [preset for preset in PRESETS if (FOLDER / f"{preset}{_SUFFIX}").is_file()]
+
+
+def ship(run: Path, file: Path | None = None) -> Path:
+    """Write the best checkpoint of a run folder as a file to ship; its path.
+
+    Args:
+        run: folder of train.py.
+        file: where; None: among the shipped ones, by the name of the preset.
+
+    Raises:
+        PyramidError: no run folder, no checkpoint, or its rules are no preset and no file is named.
+    """
+    from agents.checkpoint import (
+        checkpoint_path,
+        load_checkpoint,
+        save_checkpoint,
+    )  # need torch, playing others does not
+    from agents.run_folder import EVALUATIONS_FILE, RunFolder
+
+    folder = RunFolder(run)
+    config = folder.config()
+    best = checkpoint_path(run)
+    checkpoint = load_checkpoint(best)
+    if file is None:
+        if str(config.game) not in PRESETS:
+            raise PyramidError(f"{run}: expected a run on a preset, got {config.game}; name a file to write")
+        file = FOLDER / f"{config.game}{_SUFFIX}"
+    circumstances = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    curve = (run / EVALUATIONS_FILE).read_text(encoding="utf-8").splitlines()
+    told: dict[str, Any] = {
+        "config": asdict(config),
+        "seed": config.seed,
+        "command": [_of_clone(word) for word in circumstances["command"]],
+        "hours": _hours(run, circumstances["started"]),
+        "curve": [json.loads(line) for line in curve],
+        "steps": checkpoint.progress["steps"],
+    }
+    save_checkpoint(replace(checkpoint, optimizer={}, training={}, progress=told), file)
+    return file
+
+
+def _of_clone(word: str) -> str:
+    """A word of a command line; a folder elsewhere becomes one among the clone's runs."""
+    return f"runs/{Path(word).name}" if Path(word).is_absolute() else word
+
+
+def _hours(run: Path, started: str) -> float:
+    """From the start of a run to its last checkpoint."""
+    last = max(path.stat().st_mtime for path in (run / "checkpoints").iterdir())
+    return round((last - datetime.datetime.fromisoformat(started).timestamp()) / 3600.0, 2)
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m agents.shipped", description="Make a run's agent a shipped one.")
+    parser.add_argument("run", type=Path, help="run folder of train.py")
+    parser.add_argument("file", type=Path, nargs="?", help="where (default: the shipped agent of the run's preset)")
+    options = parser.parse_args()
+    try:
+        print(ship(options.run, options.file))
+    except (PyramidError, OSError) as error:
+        print(f"python -m agents.shipped: error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

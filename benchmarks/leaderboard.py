@@ -1,0 +1,136 @@
+"""The leaderboard: every agent of the kit on the same test deals, by evaluate.py, as benchmarks/RESULTS.md.
+
+    python benchmarks/leaderboard.py                   all presets that an agent is shipped for
+    python benchmarks/leaderboard.py pyramid --planner 2000
+
+Each table's figures lie in results/leaderboard/ as evaluate.py writes them. A preset whose figures are there is not
+played again, so that an interrupted call goes on where it stopped; remove its folder to play it anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from agents.evaluation import replace_file  # noqa: E402 - the folder above is not installed
+from agents.shipped import shipped_path, shipped_presets  # noqa: E402
+from pyramid_env.rules import rules as read_rules  # noqa: E402
+
+RESULTS: Final = ROOT / "results" / "leaderboard"
+FILE: Final = ROOT / "benchmarks" / "RESULTS.md"
+QUICK: Final = ("random", "greedy", "tips", "scout", "shipped")
+
+HEAD: Final = """# Results
+
+Every agent on the same numbered test deals, which no training touches. Made by `python benchmarks/leaderboard.py`,
+which calls the command below each table; intervals are 95 % (Wilson's for wins, Student's t for scores). `planner`
+plays fewer deals, the first of the same ones, with the others beside it. `shipped` is the trained network that comes
+with the kit (`agents/trained/`): it plays without search, from what a player has seen. `bound` is the solver's, with
+all cards open: no player has to reach it. Seconds are by the clock; the bound's are the solver's, whenever it ran.
+"""
+
+
+def main() -> int:
+    """Play, then write the file."""
+    parser = argparse.ArgumentParser(description="Measure every agent on the test deals.")
+    parser.add_argument("presets", nargs="*", help="default: all that an agent is shipped for")
+    parser.add_argument("--deals", type=int, default=10_000, help="test deals for the quick agents")
+    parser.add_argument("--planner", type=int, default=1_000, help="test deals for the planner, 0: none")
+    options = parser.parse_args()
+    presets = options.presets or shipped_presets()
+    for preset in presets:
+        play(preset, QUICK, options.deals, RESULTS / preset)
+        if options.planner:
+            play(preset, (*QUICK, "planner"), options.planner, RESULTS / f"{preset}-planner")
+    replace_file(FILE, "\n".join([HEAD, *(section(preset) for preset in shipped_presets())]))
+    return 0
+
+
+def command(preset: str, agents: tuple[str, ...], deals: int) -> list[str]:
+    """The call of evaluate.py."""
+    return ["evaluate.py", "--agents", *agents, "--rules", preset, "--deals", f"test:0-{deals - 1}"]
+
+
+def play(preset: str, agents: tuple[str, ...], deals: int, out: Path) -> None:
+    """Measure unless it has been done."""
+    summary = out / "summary.json"
+    if not (summary.is_file() and json.loads(summary.read_text(encoding="utf-8"))["complete"]):
+        call = [*command(preset, agents, deals), "--out", str(out), "--overwrite"]
+        subprocess.run([sys.executable, *call], cwd=ROOT, check=True)
+
+
+def section(preset: str) -> str:
+    """A preset's part of the file."""
+    parts = [f"## {preset}\n", origin(preset)]
+    for folder in (RESULTS / preset, RESULTS / f"{preset}-planner"):
+        if (folder / "summary.json").is_file():
+            summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+            called = command(preset, tuple(row["name"] for row in agents_of(summary)), agents_of(summary)[0]["games"])
+            parts += [table(summary), f"`python {' '.join(called)}`\n"]
+    return "\n".join(parts)
+
+
+def origin(preset: str) -> str:
+    """How the shipped agent was made."""
+    from agents.checkpoint import load_checkpoint
+
+    told = load_checkpoint(shipped_path(read_rules(preset))).progress
+    curve = ", ".join(f"{point['steps'] / 1e6:.1f} M {point['win_rate']:.1%}" for point in told["curve"][1:])
+    hours, steps = told["hours"], told["steps"]
+    return (
+        f"Shipped agent: `python {' '.join(told['command'])}`, {hours:.1f} hours, seed {told['seed']}; the best of its "
+        f"checkpoints, at {steps:,} steps. Wins of {told['config']['evaluation']['deals']} on the way: {curve}.\n"
+    )
+
+
+def agents_of(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of players."""
+    return [row for row in summary["rows"] if row["name"] != "bound"]
+
+
+def table(summary: dict[str, Any]) -> str:
+    """A summary as a Markdown table."""
+    lines = [
+        "| agent | deals | wins % | 95 % | score | 95 % | of winnable % | regret | seconds |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in summary["rows"]:
+        wins, score = row["wins"], row["score"]
+        cells = [
+            row["name"],
+            f"{row['games']:,}",
+            *measured(wins, 100.0, 2),
+            *measured(score, 1.0, 1),
+            span(row["of_winnable"], 100.0),
+            span(row["regret"], 1.0),
+            f"{row['seconds']:.0f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def measured(found: dict[str, Any], factor: float, digits: int) -> tuple[str, str]:
+    """A figure and its interval."""
+    low, high = (found["interval"][end] for end in ("low", "high"))
+    low, high = (math.nan if end is None else end * factor for end in (low, high))
+    return span(found["value"], factor, digits), f"{low:.{digits}f} .. {high:.{digits}f}"
+
+
+def span(found: dict[str, float] | None, factor: float, digits: int = 1) -> str:
+    """A figure; both ends where they differ."""
+    if found is None:
+        return "–"
+    low, high = (f"{found[end] * factor:.{digits}f}" for end in ("low", "high"))
+    return low if low == high else f"{low} .. {high}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
