@@ -68,6 +68,9 @@ class PyramidVecEnv(VecEnv):
             (``"MultiInputPolicy"``).
         seed: of the first reset; deals, and nothing else, are drawn from it.
         deals: None, or where random deals come from instead, such as WinnableDeals; not closed with the environment.
+
+    Attributes:
+        level: information level of the observations.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class PyramidVecEnv(VecEnv):
             deals=deals,
         )
         self._layout: Final = layout(self.envs.rules, observation)
+        self.level: Final = observation
         self._flat: Final = flat
         self._scale: Final = reward_scale
         space = flat_space(self.envs.rules, observation) if flat else self._layout.space()

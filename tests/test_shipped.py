@@ -12,6 +12,7 @@ from agents.config import make_config
 from agents.evaluation import evaluate_agent
 from agents.shipped import FOLDER, ship, shipped_path, shipped_presets
 from agents.training import train
+from pyramid_env.benchmark.splits import parse_deals
 from pyramid_env.errors import PyramidError
 
 WINS = {"pyramid": 0.50, "one_pass": 0.005, "till_dawn": 0.30, "microsoft": 0.50, "double_pyramid": 0.88}
