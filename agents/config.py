@@ -171,6 +171,7 @@ class TeacherConfig:
             the pass of the clear and something for a win; the score once the pyramid is empty or cannot be cleared.
         scale: so much less than the best, in points, makes a move worth nothing; for wins 1.
         max_states: the solver's limit for each move.
+        worlds: positions with hidden cards are marked by the average over so many orders of these; 1: by the true one.
         n_steps: steps of each game between two updates.
         guided: environment steps in which the agent ``tips`` plays, before the network does.
         corrected: so often a move that gives something away is taken back for one of the best.
@@ -189,6 +190,7 @@ class TeacherConfig:
     judge: str = "win"
     scale: float = 1.0
     max_states: int = 200_000
+    worlds: int = 1
     n_steps: int = 4
     guided: int = 100_000
     corrected: float = 0.6
@@ -205,11 +207,13 @@ class TeacherConfig:
 
     def __post_init__(self) -> None:
         one_of("teacher.judge", self.judge, JUDGES)
-        for name in ("max_states", "n_steps", "memory", "batch_size"):
+        for name in ("max_states", "worlds", "n_steps", "memory", "batch_size"):
             at_least(f"teacher.{name}", getattr(self, name), 1)
         for name in ("guided", "warm_up"):
             at_least(f"teacher.{name}", getattr(self, name), 0)
         at_least("teacher.memory", self.memory, self.batch_size)
+        if self.judge == "par" and self.worlds > 1:
+            raise ConfigError(f"teacher.worlds: expected 1 with teacher.judge par, got {self.worlds}")
         for name in ("scale", "reuse", "learning_rate", "max_grad_norm"):
             positive(f"teacher.{name}", getattr(self, name))
         for name in ("corrected", "stray", "final_learning_rate", "weight_decay", "average"):

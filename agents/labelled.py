@@ -19,6 +19,7 @@ from agents.tokens import compiled
 from pyramid_env import functional
 from pyramid_env.deal import DealSource
 from pyramid_env.kernels import PYRAMID, SCORE, WON
+from pyramid_env.observation import position_from_observation
 from pyramid_env.rules import PAR_BONUS, Rules
 from pyramid_env.solver import move_values
 
@@ -54,6 +55,8 @@ class LabelledGames:
         judge: as in TeacherConfig.
         scale: a loss of so much, in the judge's units, makes a target of 0.
         max_states: the solver's limit for each move.
+        worlds: samples with hidden cards are marked anew, by the average over so many orders of them; 1: they keep what
+            is true of the deal, which is right on average too, but one draw.
         threads: of the solver.
         limit: a longer game is cut off: with unlimited passes a player may decline for ever.
 
@@ -70,16 +73,18 @@ class LabelledGames:
         judge: str,
         scale: float,
         max_states: int,
+        worlds: int,
         threads: int,
         limit: int,
     ) -> None:
         self.rules, self.level, self.count = rules, level, count
         self._deals: Final = deals
         self._judge, self._scale = judge, scale
-        self._max_states, self._threads, self._limit = max_states, threads, limit
+        self._max_states, self._worlds, self._threads, self._limit = max_states, worlds, threads, limit
         self._arrays: Final = functional.arrays(rules, level, count)
         self.ended: Final = np.zeros(3)
         self._turn = 0
+        self._kept = np.arange(0)  # the games that the last samples are of
         deal_anew(rules, level, self._arrays, deals, np.arange(count))
 
     @property
@@ -108,6 +113,8 @@ class LabelledGames:
         slots = self._slots(choose(arrays.rows, legal), legal, targets, rng, corrected, stray)
         chosen = np.arange(self.count), slots
         samples = self._samples(legal, targets, hopeless)
+        if self._worlds > 1:
+            samples = self._averaged(samples, arrays.states[self._kept], rng)
         actions = legal[chosen].astype(np.int64)
         functional.step(self.rules, self.level, arrays, actions, max_steps=self._limit)
         ended = arrays.terminated | arrays.truncated
@@ -121,8 +128,7 @@ class LabelledGames:
         """(B, K) targets, and (B,) whether nothing can be gained any more."""
         every = np.arange(self.count)
         values = self._par(legal) if self._judge == "par" else self._worth(self._judge, legal, every)
-        best = values.max(axis=1, keepdims=True)
-        targets = np.clip(1.0 - (best - values) / self._scale, 0.0, 1.0).astype(np.float32)
+        best, targets = self._marks(values)
         forced = (legal >= 0).sum(axis=1) < 2
         hopeless = (best[:, 0] <= 0.0) & ~forced & (self._judge == "win")
         return targets, hopeless
@@ -130,17 +136,47 @@ class LabelledGames:
     def _worth(self, judge: str, legal: NDArray[np.int16], which: NDArray[np.intp]) -> NDArray[np.float32]:
         """(N, K) what a judge says of the moves of the games ``which``; 0 for an only move, -inf where is none."""
         arrays = self._arrays
+        return self._solved(judge, legal[which], arrays.ranks[which], arrays.states[which])
+
+    def _solved(
+        self,
+        judge: str,
+        legal: NDArray[np.int16],
+        ranks: NDArray[np.int8],
+        states: NDArray[np.int64],
+        worlds: int = 1,
+        rng: np.random.Generator | None = None,
+    ) -> NDArray[np.float32]:
         found = move_values(
-            self.rules, arrays.ranks[which], arrays.states[which], judge, 1, workers=self._threads,
-            max_states=self._max_states,
-        )  # fmt: skip
-        worth = np.nan_to_num(found.values[:, 0])
+            self.rules, ranks, states, judge, worlds, rng, workers=self._threads, max_states=self._max_states
+        )
+        worth = np.nan_to_num(found.values)
         if judge == "earliest":
             worth = np.array(PAR_BONUS, np.float32)[worth.astype(np.int64)]
-        values = np.full((len(which), legal.shape[1]), -np.inf, np.float32)
+        values = np.full(legal.shape, -np.inf, np.float32)
         rows = found.rows
-        values[rows, _places(legal[which], rows, found.actions)] = worth
+        values[rows, _places(legal, rows, found.actions)] = worth.mean(axis=1)
         return values
+
+    def _marks(self, values: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(N, 1) the best of (N, K) values, and (N, K) targets."""
+        best: NDArray[np.float32] = values.max(axis=1, keepdims=True)
+        return best, np.clip(1.0 - (best - values) / self._scale, 0.0, 1.0).astype(np.float32)
+
+    def _averaged(self, samples: Samples, states: NDArray[np.int64], rng: np.random.Generator) -> Samples:
+        """The samples, those with hidden cards marked by the average over worlds; those without a difference left out.
+
+        Of the deal itself nothing is left in these marks, not even that it was chosen for making a difference.
+        """
+        known = position_from_observation(self.rules, samples.rows).ranks
+        hidden = np.flatnonzero((known == 0).any(axis=1))
+        if not hidden.size:
+            return samples
+        legal = samples.legal[hidden]
+        _, targets = self._marks(self._solved(self._judge, legal, known[hidden], states[hidden], self._worlds, rng))
+        samples.targets[hidden] = np.where(legal >= 0, targets, 0.0)
+        differs = ((samples.targets < 1.0) & (samples.legal >= 0)).any(axis=1)
+        return Samples(samples.rows[differs], samples.legal[differs], samples.targets[differs])
 
     def _par(self, legal: NDArray[np.int16]) -> NDArray[np.float32]:
         """As :meth:`_worth`, of the judge ``par``."""
@@ -177,7 +213,7 @@ class LabelledGames:
     def _samples(self, legal: NDArray[np.int16], targets: NDArray[np.float32], hopeless: NDArray[np.bool_]) -> Samples:
         there = legal >= 0
         matters = (targets < 1.0) & there
-        kept = np.flatnonzero(matters.any(axis=1) & ~hopeless & (there.sum(axis=1) <= SLOTS))
+        self._kept = kept = np.flatnonzero(matters.any(axis=1) & ~hopeless & (there.sum(axis=1) <= SLOTS))
         wide = np.full((kept.size, SLOTS), -1, np.int16)
         marks = np.zeros((kept.size, SLOTS), np.float16)
         width = min(legal.shape[1], SLOTS)

@@ -71,7 +71,7 @@ class Teacher(Learner):
         self.deals: Final = make_deals(config.env, rules, config.seed)
         self.games: Final = LabelledGames(
             rules, level, config.env.num_envs, self.deals, teacher.judge, teacher.scale, teacher.max_states,
-            config.threads, config.env.max_episode_steps,
+            teacher.worlds, config.threads, config.env.max_episode_steps,
         )  # fmt: skip
         self.memory: Final = Memory(teacher.memory, len(token_values(rules, level)))
         self.mirror: Final = Mirror(rules, level)

@@ -15,11 +15,13 @@ from agents.legal import legal_lists
 from agents.mirror import Mirror
 from agents.pair_views import CARD_LOOKS, PLACE_LOOKS, PairTables
 from agents.teacher import Memory, Teacher
+from agents.tips import TipsAgent
 from agents.training import resume, train
 from pyramid_env import functional
 from pyramid_env.kernels import PASS, PYRAMID, STOCK
 from pyramid_env.moves import move_table
-from pyramid_env.observation import layout
+from pyramid_env.observation import layout, position_from_observation
+from pyramid_env.solver import move_values
 
 
 def played(preset: str, games: int = 64, steps: int = 9, seed: int = 0) -> functional.Arrays:
@@ -82,7 +84,7 @@ def test_a_position_in_the_mirror_is_that_of_the_mirrored_deal(preset):
 )
 def test_targets_are_what_the_solver_says_of_each_move(preset, judge, scale):
     rules = pe.rules(preset)
-    games = LabelledGames(rules, "memory", 48, RandomDeals(5), judge, scale, 200_000, 1, 2_000)
+    games = LabelledGames(rules, "memory", 48, RandomDeals(5), judge, scale, 200_000, 1, 1, 2_000)
     rng, checked = np.random.default_rng(0), 0
     worth = {"earliest": (0, 50, 35, 20)}
 
@@ -115,12 +117,43 @@ def ranks_text(ranks):
     return " ".join("A23456789TJQK"[rank - 1] for rank in ranks.tolist())
 
 
+def test_positions_with_hidden_cards_are_marked_by_the_average_over_their_orders():
+    """Marks over 16 orders are as far from those over 512 others as 16 draws are; they know nothing of the deal."""
+    rules, worlds = pe.rules("pyramid"), 16
+    games = LabelledGames(rules, "memory", 256, RandomDeals(5), "win", 1.0, 200_000, worlds, 1, 2_000)
+    rng, hidden, known = np.random.default_rng(0), [], []
+    tips = TipsAgent(rules)
+
+    def advised(rows, legal):
+        fields = layout(rules, "memory").views(rows)
+        return (legal == tips.act(fields, games.masks.astype(bool), rng)[:, None]).argmax(axis=1)
+
+    for _ in range(40):
+        for row, legal, targets in zip(*games.step(advised, rng, corrected=0.6, stray=0.03), strict=True):
+            unseen = layout(rules, "memory").views(row)["unseen"].sum()
+            (hidden if unseen else known).append((row, legal[legal >= 0], targets[legal >= 0].astype(float)))
+    assert len(hidden) > 50
+    assert len(known) > 20
+    assert {value for *_, targets in known for value in targets} == {0.0, 1.0}
+    assert all(np.allclose(targets * worlds, np.round(targets * worlds)) for *_, targets in hidden)
+    assert sum(0.0 < value < 1.0 for *_, targets in hidden for value in targets) > 50
+    some = hidden[:40]
+    position = position_from_observation(rules, np.array([row for row, *_ in some]))
+    found = move_values(rules, position.ranks, position.state, "win", 512, np.random.default_rng(9), max_states=200_000)
+    exact = found.dense(len(move_table(rules)))
+    off = []
+    for values, (_, legal, targets) in zip(exact, some, strict=True):
+        off += list(targets - (1.0 - values[legal].max() + values[legal]))
+    assert abs(np.mean(off)) < 0.06
+    assert np.sqrt(np.mean(np.square(off))) < 0.15
+
+
 def test_a_game_that_cannot_be_won_any_more_ends_and_a_move_can_be_taken_back():
     """Where every losing move is taken back, games that are won to begin with are won."""
     rules = pe.rules("mini")
     rates = {}
     for corrected in (0.0, 1.0):
-        games = LabelledGames(rules, "memory", 256, RandomDeals(1), "win", 1.0, 200_000, 1, 2_000)
+        games = LabelledGames(rules, "memory", 256, RandomDeals(1), "win", 1.0, 200_000, 1, 1, 2_000)
         rng = np.random.default_rng(0)
         for _ in range(60):
             games.step(lambda rows, legal: np.zeros(len(rows), np.int64), rng, corrected, 0.0)
@@ -236,7 +269,7 @@ def test_the_network_is_shown_no_unseen_card():
 
 def test_a_player_who_declines_for_ever_is_cut_off():
     """``tuts_tomb`` has no last pass: games of draws alone would never end."""
-    games = LabelledGames(pe.rules("tuts_tomb"), "memory", 32, RandomDeals(1), "score", 50.0, 2_000, 1, 6)
+    games = LabelledGames(pe.rules("tuts_tomb"), "memory", 32, RandomDeals(1), "score", 50.0, 2_000, 1, 1, 6)
     rng = np.random.default_rng(0)
     for _ in range(6):
         games.step(lambda rows, legal: (legal >= 0).sum(axis=1) - 1, rng, corrected=0.0, stray=0.0)
