@@ -205,7 +205,7 @@ def test_the_statistics_of_whole_games_and_of_those_from_a_line_are_kept_apart(c
     report = games.report()
     assert (report["games"], report["started_games"]) == (counted[False], counted[True])
     assert min(counted.values()) > 50
-    assert report["wins"] < 0.35 < 0.5 < report["started_wins"]
+    assert report["wins"] + 0.1 < report["started_wins"]
     assert report["started_length"] < 0.5 * report["length"]
     assert report["return"] == pytest.approx(report["wins"])  # each counts its own
     assert report["started_return"] == pytest.approx(report["started_wins"])
