@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from agents.base import LEVELS
+from agents.env_config import EnvConfig
 from agents.typed import ConfigError, at_least, between, build, one_of, plain, positive
 from pyramid_env.benchmark import may_be_training_deals, parse_deals
 from pyramid_env.errors import PyramidError
@@ -19,47 +19,10 @@ from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 
 ALGORITHMS: Final = ("ppo", "teacher", "maskable_ppo", "dqn")
-REWARDS: Final = ("cards", "par", "msc", "win", "shaped")
-DEALS: Final = ("random", "winnable")
 BEST_BY: Final = ("wins", "score")
 ACTIVATIONS: Final = ("relu", "tanh", "gelu")
 JUDGES: Final = ("win", "earliest", "score", "par")
 SCHEDULES: Final = ("linear", "cosine")
-
-
-@dataclass(frozen=True, kw_only=True)
-class EnvConfig:
-    """What is played and what is paid for.
-
-    Attributes:
-        observation: information level, ``"table"`` or ``"memory"``.
-        reward: ``"cards"`` (``card_reward`` for each card that leaves, ``win_reward`` for the win) or a scheme of
-            pyramid_env.
-        card_reward: see ``reward``.
-        win_reward: see ``reward``.
-        reward_scale: factor on every reward; values near 1 a game suit PPO's defaults.
-        num_envs: games side by side.
-        max_episode_steps: a longer game is cut off (truncated, its value bootstrapped).
-        deals: ``"random"``, or ``"winnable"``: random deals that the solver, working beside the training, proves
-            winnable. Evaluation deals are not touched by it.
-    """
-
-    observation: str = "memory"
-    reward: str = "cards"
-    card_reward: float = 0.02
-    win_reward: float = 1.0
-    reward_scale: float = 1.0
-    num_envs: int = 256
-    max_episode_steps: int = 2000
-    deals: str = "random"
-
-    def __post_init__(self) -> None:
-        one_of("env.observation", self.observation, LEVELS[:2])
-        one_of("env.reward", self.reward, REWARDS)
-        one_of("env.deals", self.deals, DEALS)
-        at_least("env.num_envs", self.num_envs, 1)
-        at_least("env.max_episode_steps", self.max_episode_steps, 1)
-        positive("env.reward_scale", self.reward_scale)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +98,8 @@ class PpoConfig:
         vf_coef: weight of the value loss.
         max_grad_norm: longer gradients are cut to this length.
         target_kl: stop an update early beyond 1.5 times this, null: never.
+        asymmetric_critic: the values that training compares with come from a network of its own which sees all cards
+            (agents/critic.py); the policy sees what it always does, and is all that a ``best`` checkpoint holds.
     """
 
     n_steps: int = 32
@@ -152,6 +117,7 @@ class PpoConfig:
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
     target_kl: float | None = None
+    asymmetric_critic: bool = False
 
     def __post_init__(self) -> None:
         one_of("ppo.schedule", self.schedule, SCHEDULES)
@@ -393,6 +359,7 @@ class Config:
             raise ConfigError(f"network.half: expected false with algorithm {self.algorithm}, it is for teacher alone")
         if self.network.cards and self.env.observation != "memory":
             raise ConfigError(f"env.observation: expected memory with network.cards, got {self.env.observation}")
+        self.env.check_curriculum(self.algorithm, remembers=self.network.recurrent > 0)
         if self.algorithm == "teacher" and self.env.observation != "memory":
             raise ConfigError(f"env.observation: expected memory with algorithm teacher, got {self.env.observation}")
         if self.algorithm not in ("dqn", "teacher"):

@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.config import EnvConfig
+from agents.curriculum import LineStarts, OrderedDeals
+from agents.env_config import EnvConfig
 from pyramid_env import functional
 from pyramid_env.deal import DealSource, random_numbers
 from pyramid_env.errors import PyramidError
@@ -95,9 +96,16 @@ class KnownWinnable:
         self._source.close()
 
 
-def make_deals(config: EnvConfig, rules: Rules, seed: int) -> RandomDeals | KnownWinnable:
+def make_deals(config: EnvConfig, rules: Rules, seed: int) -> RandomDeals | KnownWinnable | OrderedDeals:
     """Where a config's training deals come from."""
+    if config.deals == "ordered":
+        return OrderedDeals(rules, config.ordered, seed)
     return KnownWinnable(rules, seed) if config.deals == "winnable" else RandomDeals([seed, 1])
+
+
+def make_starts(config: EnvConfig, rules: Rules, seed: int) -> LineStarts | None:
+    """Where games begin that are not to begin with the deal; None: all do."""
+    return LineStarts(rules, config.starts, seed) if config.starts.share else None
 
 
 def deal_anew(rules: Rules, level: str, arrays: functional.Arrays, deals: DealSource, games: NDArray[np.intp]) -> None:
@@ -137,18 +145,30 @@ class TrainingGames:
         rules: what is played.
         config: level, reward, limit and number of games.
         deals: where deals come from, in the order in which games need them.
+        starts: where games begin that are not whole; None: all are.
+        level: of the observations; None: the config's.
 
     Attributes:
         rows: (B, F) int8 observations; bits: (B, words) legal moves; rewards: (B,) of the last step, scaled. They
             change in place.
-        ended: sums over the games that ended since :meth:`report`: games, wins, par, score, steps, return.
+        ended: sums over the whole games that ended since :meth:`report`: games, wins, par, score, steps, return.
+        started: the same of the games that began on a line of the solver.
     """
 
     SUMS: Final = ("games", "wins", "par", "score", "length", "return")
 
-    def __init__(self, rules: Rules, config: EnvConfig, deals: DealSource) -> None:
-        self.rules, self.level, self.count = rules, config.observation, config.num_envs
+    def __init__(
+        self,
+        rules: Rules,
+        config: EnvConfig,
+        deals: DealSource,
+        starts: LineStarts | None = None,
+        level: str | None = None,
+    ) -> None:
+        self.rules, self.level, self.count = rules, level or config.observation, config.num_envs
         self._deals: Final = deals
+        self._starts: Final = starts
+        self._on_line: Final = np.zeros(self.count, np.bool_)  # (B,) games that began on a line
         self._scheme: Final = make_reward(config, rules)
         self._scale: Final = config.reward_scale
         self._limit: Final = config.max_episode_steps
@@ -157,7 +177,7 @@ class TrainingGames:
         self.rows, self.bits = self._arrays.rows, self._arrays.bits
         self.rewards: Final = np.zeros(self.count, np.float32)
         self._returns = np.zeros(self.count)
-        self.ended: Final = np.zeros(len(self.SUMS))
+        self.ended, self.started = np.zeros(len(self.SUMS)), np.zeros(len(self.SUMS))
         self._deal(np.arange(self.count))
 
     def step(self, actions: NDArray[np.int64]) -> Finished:
@@ -183,34 +203,46 @@ class TrainingGames:
         return finished
 
     def _count(self, games: NDArray[np.intp]) -> None:
-        facts = self._arrays.facts[games]
-        sums = (
-            games.size,
-            facts[:, WON].sum(),
-            facts[:, PAR].sum(),
-            facts[:, SCORE].sum(),
-            self._arrays.steps[games].sum(),
-            self._returns[games].sum(),
-        )
-        self.ended[:] += sums
+        on_line = self._on_line[games]
+        for sums, counted in ((self.ended, games[~on_line]), (self.started, games[on_line])):
+            facts = self._arrays.facts[counted]
+            sums += (
+                counted.size,
+                facts[:, WON].sum(),
+                facts[:, PAR].sum(),
+                facts[:, SCORE].sum(),
+                self._arrays.steps[counted].sum(),
+                self._returns[counted].sum(),
+            )
         self._returns[games] = 0.0
 
     def _deal(self, games: NDArray[np.intp]) -> None:
-        deal_anew(self.rules, self.level, self._arrays, self._deals, games)
+        whole = games
+        if self._starts is not None:
+            self._on_line[games] = on_line = self._starts.choose(games.size)
+            whole = games[~on_line]
+            self._starts.begin(self.level, self._arrays, games[on_line])
+        deal_anew(self.rules, self.level, self._arrays, self._deals, whole)
 
     def report(self) -> dict[str, float]:
-        """Means over the games that ended since the last report; empty if there were none."""
-        games, *sums = self.ended.tolist()
-        self.ended[:] = 0.0
-        if not games:
-            return {}
-        means = {name: total / games for name, total in zip(self.SUMS[1:], sums, strict=True)}
-        return {"games": games, **means}
+        """Means over the whole games that ended since the last report, and, named ``started_...``, over those that
+        began on a line; of either nothing if there were none."""
+        found = {}
+        for prefix, sums in (("", self.ended), ("started_", self.started)):
+            games, *totals = sums.tolist()
+            sums[:] = 0.0
+            if games:
+                found[f"{prefix}games"] = games
+                found |= {f"{prefix}{name}": total / games for name, total in zip(self.SUMS[1:], totals, strict=True)}
+        return found
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The games as they stand, and what was counted, as arrays of their own."""
         kept: dict[str, NDArray[Any]] = {name: getattr(self._arrays, name) for name in ("ranks", "states", "steps")}
-        return {name: array.copy() for name, array in (kept | {"returns": self._returns, "ended": self.ended}).items()}
+        kept |= {"returns": self._returns, "ended": self.ended}
+        if self._starts is not None:
+            kept |= {"on_line": self._on_line, "started": self.started}
+        return {name: array.copy() for name, array in kept.items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Put back what :meth:`state` gave; all else follows from it."""
@@ -218,3 +250,5 @@ class TrainingGames:
         functional.observe(self.rules, self.level, self._arrays)
         self._arrays.steps[:] = state["steps"]
         self._returns[:], self.ended[:] = state["returns"], state["ended"]
+        if self._starts is not None:
+            self._on_line[:], self.started[:] = state["on_line"], state["started"]

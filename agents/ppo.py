@@ -3,7 +3,9 @@
 Proximal policy optimisation (Schulman et al. 2017) over legal moves: games are played side by side for ``n_steps``, the
 advantages of what was done are estimated, and the policy is moved towards what did better than expected, in small steps
 over shuffled batches. Illegal moves have no probability and no part in the entropy; a game that is over is worth
-nothing from there on, one that was cut off what the value says of its last position.
+nothing from there on, one that was cut off what the value says of its last position. On request the values come from a
+network of their own which sees all cards (agents/critic.py), and games begin near their end at first or with easy deals
+(agents/curriculum.py).
 
 All random numbers come from two generators of the config's seed, and a checkpoint holds both and the games as they
 stand: a run that was interrupted goes on bit for bit as if it had not been.
@@ -23,13 +25,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.tensorboard import SummaryWriter
 
 from agents.checkpoint import Checkpoint, CheckpointError, pack_optimizer, put_weights, unpack_optimizer
 from agents.config import Config, PpoConfig
+from agents.critic import CRITIC_LEVEL, Critic
+from agents.curriculum import LineStarts, OrderedDeals
 from agents.faults import NonFiniteError, first_bad_layer
-from agents.games import TrainingGames, make_deals
+from agents.games import TrainingGames, make_deals, make_starts
 from agents.learner import Learner, Watch
 from agents.legal import draw_slots, legal_lists
 from agents.rollout import Rollout
@@ -43,7 +47,7 @@ ADAM_EPS: Final = 1e-5
 class Batch(NamedTuple):
     """Samples of one gradient step; N of them, K the most legal moves of one."""
 
-    rows: Tensor  # (N, F) int8, or (T, G, F) whole sequences of G games
+    rows: Tensor  # (N, F) int8, or (T, G, F) whole sequences of G games; with a critic what that sees
     legal: Tensor  # (N, K) int16, filled up with NO_ACTION
     slots: Tensor  # (N,) column of the move that was made
     log_probs: Tensor  # (N,) of that move then
@@ -62,7 +66,8 @@ class Ppo(Learner):
     """PPO at work: see the file's docstring.
 
     Attributes:
-        network: what is trained.
+        network: what is trained, and plays.
+        critic: where values come from, if not from the network, whose own value is not trained then.
         games: what is played.
         rollout: what was done last.
     """
@@ -71,14 +76,15 @@ class Ppo(Learner):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        rules, level = config.game, config.env.observation
+        rules = config.game
         self.ppo: Final[PpoConfig] = config.ppo
         self.network: Final = new_network(config)
-        self.optimizer: Final = torch.optim.Adam(
-            self.network.parameters(), config.ppo.learning_rate, eps=ADAM_EPS, fused=True
-        )
+        self.critic: Final = new_critic(config) if config.ppo.asymmetric_critic else None
+        self.optimizer: Final = torch.optim.Adam(self._trained, config.ppo.learning_rate, eps=ADAM_EPS, fused=True)
         self.deals: Final = make_deals(config.env, rules, config.seed)
-        self.games: Final = TrainingGames(rules, config.env, self.deals)
+        self.starts: Final = make_starts(config.env, rules, config.seed)
+        level = config.env.observation if self.critic is None else CRITIC_LEVEL
+        self.games: Final = TrainingGames(rules, config.env, self.deals, self.starts, level)
         self.rollout: Final = Rollout(
             config.ppo.n_steps, config.env.num_envs, len(token_values(rules, level)), self.games.bits.shape[1]
         )
@@ -99,6 +105,8 @@ class Ppo(Learner):
             while self.steps < total and not watch.between_updates():
                 began = time.perf_counter()
                 self.set_schedules(self.steps / total)
+                for source in self._growing:
+                    source.set_progress(self.steps / total)
                 self.collect(watch.played)
                 told = self.update()
                 self.steps += self.config.steps_per_update
@@ -142,8 +150,8 @@ class Ppo(Learner):
         for _ in range(self.ppo.n_epochs):
             for batch in self._batches(samples):
                 told.append(self._gradients(batch))
-                norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.ppo.max_grad_norm)
-                if not math.isfinite(float(norm)):
+                norms = [nn.utils.clip_grad_norm_(part, self.ppo.max_grad_norm) for part in self._parts]
+                if not math.isfinite(float(sum(norms))):
                     legal = batch.legal.numpy()
                     raise self._spoilt(partial(self._evaluate, batch), batch.rows.numpy(), legal)
                 self.optimizer.step()
@@ -169,8 +177,10 @@ class Ppo(Learner):
         cut = finished.cut_off
         if cut.size:
             rollout.terminated[t, cut], rollout.truncated[t, cut] = False, True
-            last = self.network.last_values(torch.from_numpy(finished.last_rows), memory[cut])
-            rollout.last_values[t, cut] = last.numpy()
+            last = torch.from_numpy(finished.last_rows)
+            rollout.last_values[t, cut] = (
+                self.network.last_values(last, memory[cut]) if self.critic is None else self.critic(last)
+            ).numpy()
         self.memory.copy_(memory)
         self.memory[finished.games] = 0.0
         self._new[:] = False
@@ -178,7 +188,30 @@ class Ppo(Learner):
 
     def _look(self, rows: NDArray[np.int8], legal: NDArray[np.int16]) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (B, K), values (B,) and the next memory for the games as they stand."""
-        return self.network.step(torch.from_numpy(rows), self.memory, torch.from_numpy(legal))
+        tokens = torch.from_numpy(rows)
+        logits, values, memory = self.network.step(self._seen(tokens), self.memory, torch.from_numpy(legal))
+        return logits, values if self.critic is None else self.critic(tokens), memory
+
+    def _seen(self, tokens: Tensor) -> Tensor:
+        """What the policy may see of (..., F) rows."""
+        return tokens if self.critic is None else tokens[..., : self.critic.seen].contiguous()
+
+    @property
+    def _parts(self) -> list[list[nn.Parameter]]:
+        """What is trained, as parts that share nothing; the gradients of each are cut to length on their own."""
+        if self.critic is None:
+            return [list(self.network.parameters())]
+        unused = {id(p) for p in self.network.value_weights()}
+        return [[p for p in self.network.parameters() if id(p) not in unused], list(self.critic.parameters())]
+
+    @property
+    def _trained(self) -> list[nn.Parameter]:
+        return [parameter for part in self._parts for parameter in part]
+
+    @property
+    def _growing(self) -> list[OrderedDeals | LineStarts]:
+        """What changes with the share of the training that is done."""
+        return [source for source in (self.deals, self.starts) if isinstance(source, (OrderedDeals, LineStarts))]
 
     def _samples(self) -> Batch:
         """The whole rollout as one batch: steps one after the other, the games of a step side by side."""
@@ -213,7 +246,7 @@ class Ppo(Learner):
 
     def _gradients(self, batch: Batch) -> Tensor:
         """Put the gradients of a batch's loss into the parameters; with several threads each takes a part of it."""
-        parameters = list(self.network.parameters())
+        parameters = self._trained
         if self._crew is None or self.network.recurrent:
             gradients, told = self._gradients_of(batch, len(batch.slots))
         else:
@@ -238,7 +271,7 @@ class Ppo(Learner):
         gain = torch.minimum(ratio * batch.advantages, clipped * batch.advantages).sum()
         value_loss = (values - batch.returns).square().sum()
         loss = (-gain - self.ent_coef * entropy + self.ppo.vf_coef * value_loss) / count
-        gradients = torch.autograd.grad(loss, list(self.network.parameters()))
+        gradients = torch.autograd.grad(loss, self._trained)
         with torch.no_grad():
             kl = ((ratio - 1.0) - log_ratio).sum()
             outside = (ratio != clipped).sum()
@@ -246,18 +279,23 @@ class Ppo(Learner):
         return list(gradients), told
 
     def _evaluate(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        seen = self._seen(batch.rows)
         if self.network.recurrent:
-            return self.network.sequence(batch.rows, batch.memory, batch.starts, batch.legal)
-        return self.network.forward(batch.rows, batch.legal)
+            logits, values = self.network.sequence(seen, batch.memory, batch.starts, batch.legal)
+        else:
+            logits, values = self.network(seen, batch.legal)
+        return logits, values if self.critic is None else self.critic(batch.rows.flatten(0, -2))
 
     def _told(self, told: list[Tensor]) -> dict[str, float]:
         means = dict(zip(_TOLD, torch.stack(told).mean(0).tolist(), strict=True))
         means["train/explained_variance"] = self.rollout.explained_variance()
         means["train/learning_rate"] = self.optimizer.param_groups[0]["lr"]
         means["train/gradient_steps"] = len(told)
-        report = self.games.report()
+        for source in self._growing:
+            means |= source.told()
         names = {"wins": "win_rate", "length": "episode_length"}
-        return {**means, **{f"rollout/{names.get(name, name)}": value for name, value in report.items()}}
+        names |= {f"started_{name}": f"started_{full}" for name, full in names.items()}
+        return {**means, **{f"rollout/{names.get(name, name)}": value for name, value in self.games.report().items()}}
 
     # ---- what every learner can do -------------------------------------------------------------------------------
 
@@ -277,7 +315,7 @@ class Ppo(Learner):
 
     def check(self) -> None:
         """See :meth:`Learner.check`; batches are checked before they change a weight, so this finds other faults."""
-        if not all(torch.isfinite(weight).all() for weight in self.weights().values()):
+        if not all(torch.isfinite(parameter).all() for parameter in self._whole().parameters()):
             legal = legal_lists(self.games.bits)
             raise self._spoilt(partial(self._look, self.games.rows, legal), self.games.rows, legal)
 
@@ -285,8 +323,11 @@ class Ppo(Learner):
         """See :meth:`Learner.training_state`."""
         arrays = {f"games.{name}": torch.from_numpy(array) for name, array in self.games.state().items()}
         arrays |= {"memory": self.memory.clone(), "new": torch.from_numpy(self._new.copy())}
+        if self.critic is not None:
+            arrays |= {f"critic.{name}": parameter.detach() for name, parameter in self.critic.named_parameters()}
         state = {
             "deals": self.deals.state(),
+            "starts": None if self.starts is None else self.starts.state(),
             "acting_rng": self.acting_rng.bit_generator.state,
             "batch_rng": self.batch_rng.bit_generator.state,
         }
@@ -308,20 +349,31 @@ class Ppo(Learner):
         )
         self.memory.copy_(arrays["memory"])
         self._new[:] = arrays["new"].numpy()
+        if self.critic is not None:
+            own = {n.removeprefix("critic."): array for n, array in arrays.items() if n.startswith("critic.")}
+            put_weights(self.critic, own, path)
         self.deals.restore(state["deals"])
+        if self.starts is not None:
+            self.starts.restore(state["starts"])
         self.acting_rng.bit_generator.state = state["acting_rng"]
         self.batch_rng.bit_generator.state = state["batch_rng"]
 
     def close(self) -> None:
         """See :meth:`Learner.close`."""
         self.deals.close()
+        if self.starts is not None:
+            self.starts.close()
         if self._crew is not None:
             self._crew.shutdown()
 
     def _spoilt(self, call: Callable[[], object], rows: NDArray[np.int8], legal: NDArray[np.int16]) -> NonFiniteError:
         """The error for what was fed to the network by ``call``."""
         batch: dict[str, NDArray[Any]] = {"observations": rows.copy(), "legal_actions": legal.copy()}
-        return NonFiniteError(first_bad_layer(self.network, call), batch)
+        return NonFiniteError(first_bad_layer(self._whole(), call), batch)
+
+    def _whole(self) -> nn.Module:
+        """All networks in one module."""
+        return self.network if self.critic is None else nn.ModuleDict({"policy": self.network, "critic": self.critic})
 
 
 _TOLD: Final = ("train/policy_loss", "train/value_loss", "train/entropy", "train/approx_kl", "train/clip_fraction")
@@ -333,3 +385,10 @@ def new_network(config: Config) -> Network:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         return network_for(config.game, config.env.observation, asdict(config.network))
+
+
+def new_critic(config: Config) -> Critic:
+    """A fresh critic of a config, its weights drawn from the config's seed too, but others."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(np.random.default_rng([config.seed, 8]).integers(2**63)))
+        return Critic(config.game, config.env.observation, asdict(config.network))

@@ -17,8 +17,9 @@ from stable_baselines3.common.logger import configure as configure_logger
 from torch import Tensor, nn
 
 from agents.checkpoint import Checkpoint, pack_optimizer, put_weights, unpack_optimizer, weights_of
-from agents.config import Config, EnvConfig
+from agents.config import Config
 from agents.dqn import MaskedDQN, TokenQPolicy
+from agents.env_config import EnvConfig
 from agents.faults import NonFiniteError
 from agents.games import make_deals, make_reward
 from agents.learner import Learner, Watch

@@ -11,7 +11,7 @@ A position has a handful of legal actions out of hundreds, so the last layer of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -145,16 +145,11 @@ class TokenNetwork(nn.Module):
         if recurrent:
             self.core = nn.GRUCell(width, recurrent)
             width = recurrent
-        self.policy, before_policy = _layers(width, policy, activation)
+        self.policy, before_policy = dense_layers(width, policy, activation)
         self.action = ActionHead(before_policy, actions, groups)
-        self.value, before_value = _layers(width, value, activation)
+        self.value, before_value = dense_layers(width, value, activation)
         self.worth = nn.Linear(before_value, 1)
-        for module in (*self.trunk.layers, *self.policy, *self.value):
-            if isinstance(module, nn.Linear):
-                nn.init.orthogonal_(module.weight, gain=2**0.5)
-                nn.init.zeros_(module.bias)
-        nn.init.orthogonal_(self.worth.weight)
-        nn.init.zeros_(self.worth.bias)
+        begin_layers((*self.trunk.layers, *self.policy, *self.value), self.worth)
 
     def forward(self, tokens: Tensor, legal: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Logits (B, K) or (B, A), as :class:`ActionHead` gives them, and values (B,), of (B, F) int8 tokens; for
@@ -224,12 +219,23 @@ class TokenNetwork(nn.Module):
         return logits
 
 
-def _layers(before: int, widths: tuple[int, ...], activation: str) -> tuple[nn.Sequential, int]:
+def dense_layers(before: int, widths: tuple[int, ...], activation: str) -> tuple[nn.Sequential, int]:
+    """Layers of these widths, each with its activation; and the width that comes out."""
     modules: list[nn.Module] = []
     for width in widths:
         modules += [nn.Linear(before, width), ACTIVATION_CLASSES[activation]()]
         before = width
     return nn.Sequential(*modules), before
+
+
+def begin_layers(hidden: Iterable[nn.Module], worth: nn.Linear) -> None:
+    """First weights of the linear ones among hidden layers, and of a last one."""
+    for module in hidden:
+        if isinstance(module, nn.Linear):
+            nn.init.orthogonal_(module.weight, gain=2**0.5)
+            nn.init.zeros_(module.bias)
+    nn.init.orthogonal_(worth.weight)
+    nn.init.zeros_(worth.bias)
 
 
 Network = TokenNetwork | CardNetwork

@@ -79,6 +79,25 @@ def test_every_way_to_write_a_whole_number(tmp_path, text):
         ({"env": {"num_envs": 0}}, ["env.num_envs: expected 1 or more, got 0"]),
         ({"env": {"num_envs": 8}, "ppo": {"n_steps": 4}}, ["ppo.batch_size: expected at most the 32 samples"]),
         ({"env": {"num_envs": 3}, "ppo": {"n_steps": 3, "batch_size": 4}}, ["leaves a batch of one of the 9 samples"]),
+        ({"env": {"deals": "orderd"}}, ["env.deals: expected one of random, winnable, ordered", "'ordered'"]),
+        ({"env": {"ordered": {"first": 0}}}, ["env.ordered.first: expected more than 0, got 0.0"]),
+        ({"env": {"ordered": {"unrestricted": 2}}}, ["env.ordered.unrestricted: expected a number from 0.0 to 1.0"]),
+        ({"env": {"starts": {"share": 1.5}}}, ["env.starts.share: expected a number from 0.0 to 1.0, got 1.5"]),
+        ({"env": {"starts": {"until": 0.0}}}, ["env.starts.until: expected more than 0, got 0.0"]),
+        ({"env": {"starts": 0.5}}, ["env.starts: expected settings (share, until), got 0.5"]),
+        (
+            {"algorithm": "teacher", "env": {"deals": "ordered"}},
+            ["env.deals: expected random or winnable with algorithm teacher, it is for ppo alone, got ordered"],
+        ),
+        (
+            {"algorithm": "dqn", "env": {"starts": {"share": 0.5}}},
+            ["env.starts.share: expected 0 with algorithm dqn, it is for ppo alone, got 0.5"],
+        ),
+        (
+            {"env": {"starts": {"share": 0.5}}, "network": {"recurrent": 8}},
+            ["env.starts.share: expected 0 with network.recurrent, got 0.5"],
+        ),
+        ({"ppo": {"asymmetric_critic": 1}}, ["ppo.asymmetric_critic: expected true or false"]),
         ([1, 2], ["job: expected a mapping of settings, got list"]),
     ],
 )

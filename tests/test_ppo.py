@@ -654,6 +654,8 @@ VARIANTS = {
     "cut off": ["env.max_episode_steps=5", "env.reward=shaped", "ppo.target_kl=0.01", "ppo.schedule=cosine"],
     "memory": ["network.recurrent=8", "env.observation=table"],
     "wide": ["network.blocks=1", "checkpoint_steps=192", "ppo.batch_size=64"],
+    "critic": ["ppo.asymmetric_critic=true", "network.groups=4", "network.recurrent=8", "env.observation=table"],
+    "curriculum": ["env.starts.share=0.6", "env.deals=ordered", "ppo.asymmetric_critic=true"],
 }
 
 

@@ -1,7 +1,8 @@
-"""Lines: plays the lines of many solutions through the rules' kernels and tells what each of them reaches."""
+"""Lines: plays the lines of many solutions through the rules' kernels; what they reach, and positions on the way."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from pyramid_env.kernels import (
     step,
     table,
 )
+from pyramid_env.rules import Rules
 from pyramid_env.solver.columns import Solutions
 from pyramid_env.solver.result import Objective
 
@@ -64,6 +66,16 @@ def play_lines(solutions: Solutions) -> Reached:
         why = "is not legal" if out[first, _ILLEGAL] else f"does not reach {int(solutions.value[first])}"
         raise PyramidError(f"{solutions}: {wrong.size} lines are wrong; that of deal {solutions.deals[first]} {why}")
     return reached
+
+
+def positions_along(rules: Rules, lines: Sequence[NDArray[np.int16]], moves: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n, 5) the positions of n deals after the first ``moves`` (n,) moves of their lines, which must be legal ones."""
+    prefixes = [line[:count] for line, count in zip(lines, moves.tolist(), strict=True)]
+    states = np.repeat(start_state(rules)[None], len(prefixes), axis=0)
+    if prefixes:
+        offsets = np.concatenate([[0], np.cumsum([prefix.size for prefix in prefixes])])
+        _play_on(table(rules), np.concatenate(prefixes).astype(np.int64), offsets, states)
+    return states
 
 
 def _value_of(reached: Reached, objective: Objective) -> NDArray[np.int64]:
@@ -108,3 +120,11 @@ def _play(
         out[deal, _WON] = is_won(full, pyramid, stock)
         out[deal, _CLEARED] = cleared
         out[deal, _SCORE] = score(full, ranks[deal], pyramid, stock, cleared)
+
+
+@kernel
+def _play_on(full: Table, actions: NDArray[np.int64], offsets: NDArray[np.int64], states: NDArray[np.int64]) -> None:
+    """Play actions[offsets[i]:offsets[i + 1]] in position i, in place."""
+    for i in range(states.shape[0]):
+        for at in range(offsets[i], offsets[i + 1]):
+            step(full, states[i], actions[at])
