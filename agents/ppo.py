@@ -38,6 +38,8 @@ from agents.token_network import TokenNetwork, network_for
 from agents.tokens import token_values
 
 ADAM_EPS: Final = 1e-5
+VALUE_HEAD: Final = ("value.", "worth.")
+"""What the names of its parameters begin with."""
 
 
 class Batch(NamedTuple):
@@ -142,6 +144,8 @@ class Ppo(Learner):
         for _ in range(self.ppo.n_epochs):
             for batch in self._batches(samples):
                 told.append(self._gradients(batch))
+                if self.steps < self.ppo.value_warm_up:
+                    self._hold_policy()
                 norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.ppo.max_grad_norm)
                 if not math.isfinite(float(norm)):
                     legal = batch.legal.numpy()
@@ -227,6 +231,12 @@ class Ppo(Learner):
             parameter.grad = gradient
         return told
 
+    def _hold_policy(self) -> None:
+        """Forget all gradients but the value head's own, which the policy does not depend on."""
+        for name, parameter in self.network.named_parameters():
+            if not name.startswith(VALUE_HEAD):
+                parameter.grad = None
+
     def _gradients_of(self, batch: Batch, count: int) -> tuple[list[Tensor], Tensor]:
         """Gradients of a part of a batch of ``count`` samples, and sums of what is told, over the count."""
         logits, values = self._evaluate(batch)
@@ -268,6 +278,10 @@ class Ppo(Learner):
     def weights(self) -> dict[str, Tensor]:
         """See :meth:`Learner.weights`."""
         return {name: parameter.detach() for name, parameter in self.network.named_parameters()}
+
+    def networks(self) -> tuple[TokenNetwork, ...]:
+        """See :meth:`Learner.networks`."""
+        return (self.network,)
 
     def log(self, values: Mapping[str, float]) -> None:
         """See :meth:`Learner.log`."""
