@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import signal
 import sys
@@ -36,6 +37,9 @@ def parser() -> argparse.ArgumentParser:
     what.add_argument("--resume", type=Path, metavar="RUN", help="go on with the run in this folder")
     made.add_argument("--run", type=Path, help="new folder for the run (default: runs/ and the config's name)")
     made.add_argument(
+        "--init", metavar="PATH", help="start with the weights of this run folder or checkpoint of ours; as init=PATH"
+    )
+    made.add_argument(
         "settings", nargs="*", metavar="key=value", help="settings to change, such as ppo.learning_rate=3e-4"
     )
     return made
@@ -45,8 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     reader = parser()
     options = reader.parse_intermixed_args(arguments)
-    if options.resume is not None and (options.run is not None or options.settings):
-        reader.error("--resume takes the run's own folder and settings; --run and key=value belong to a new run")
+    if options.resume is not None and (options.run is not None or options.init is not None or options.settings):
+        reader.error(
+            "--resume takes the run's own folder and settings; --run, --init and key=value belong to a new run"
+        )
     try:
         result = _work(options)
     except (PyramidError, OSError) as error:
@@ -77,7 +83,8 @@ def _work(options: argparse.Namespace) -> TrainingResult:
     progress = sys.stdout.isatty()
     if options.resume is not None:
         return resume(options.resume, say=_say, progress=progress)
-    config = load_config(options.config, options.settings)
+    init = [] if options.init is None else [f"init={json.dumps(options.init)}"]
+    config = load_config(options.config, [*options.settings, *init])
     run = options.run or Path("runs") / options.config.stem
     return train(config, run, say=_say, progress=progress)
 

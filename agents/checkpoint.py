@@ -15,6 +15,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from agents.base import AgentError
+from agents.sections import OWN
 from pyramid_env.errors import PyramidError
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
@@ -22,7 +23,7 @@ from pyramid_env.registration import ENV_ID
 from pyramid_env.rules import Rules
 
 FORMAT: Final = 1
-KINDS: Final = ("ppo", "teacher", "maskable_ppo", "dqn")
+KINDS: Final = (*OWN, "maskable_ppo", "dqn")
 """Algorithms whose checkpoints can be read."""
 
 SUFFIX: Final = ".safetensors"

@@ -12,16 +12,16 @@ from typing import Any, Final
 import yaml
 
 from agents.env_config import EnvConfig
+from agents.sections import JUDGES, OWN, DqnConfig, ImitationConfig
 from agents.typed import ConfigError, at_least, between, build, one_of, plain, positive
 from pyramid_env.benchmark import may_be_training_deals, parse_deals
 from pyramid_env.errors import PyramidError
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 
-ALGORITHMS: Final = ("ppo", "teacher", "maskable_ppo", "dqn")
+ALGORITHMS: Final = (*OWN, "maskable_ppo", "dqn")
 BEST_BY: Final = ("wins", "score")
 ACTIVATIONS: Final = ("relu", "tanh", "gelu")
-JUDGES: Final = ("win", "earliest", "score", "par")
 SCHEDULES: Final = ("linear", "cosine")
 
 
@@ -32,7 +32,7 @@ class NetworkConfig:
     Attributes:
         embedding: width of the embedding sum.
         groups: width of the encoder that looks at each pair of ranks that leave together (agents/pair_groups.py), 0 =
-            none; ``ppo`` and ``teacher`` alone.
+            none; for our own algorithms alone, not for those of stable-baselines3.
         group_blocks: blocks of that encoder in which the groups hear of each other.
         cards: width of a network that sees the cards as a graph (agents/card_graph.py), in place of all the others: 0 =
             none; ``ppo`` and ``teacher`` alone.
@@ -100,6 +100,8 @@ class PpoConfig:
         target_kl: stop an update early beyond 1.5 times this, null: never.
         asymmetric_critic: the values that training compares with come from a network of its own which sees all cards
             (agents/critic.py); the policy sees what it always does, and is all that a ``best`` checkpoint holds.
+        value_warm_up: environment steps at first in which the value head alone learns, so that a policy that ``init``
+            brought along is not spoilt by a value that knows nothing of its play yet.
     """
 
     n_steps: int = 32
@@ -118,6 +120,7 @@ class PpoConfig:
     max_grad_norm: float = 0.5
     target_kl: float | None = None
     asymmetric_critic: bool = False
+    value_warm_up: int = 0
 
     def __post_init__(self) -> None:
         one_of("ppo.schedule", self.schedule, SCHEDULES)
@@ -125,6 +128,7 @@ class PpoConfig:
         for name in ("final_clip_range", "final_ent_coef"):
             between("ppo." + name, getattr(self, name), 0.0, math.inf)
         positive("ppo.final_clip_range", self.final_clip_range)
+        at_least("ppo.value_warm_up", self.value_warm_up, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,52 +233,6 @@ def _check_policy_gradient(section: str, made: PpoConfig | MaskablePpoConfig) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class DqnConfig:
-    """Settings of the masked, double, duelling DQN, most of them named as in stable-baselines3.
-
-    Attributes:
-        buffer_size: transitions that are remembered.
-        learning_starts: environment steps, played at random, before learning begins.
-        train_freq: steps of each game between two updates.
-        gradient_steps: gradient steps of an update.
-        batch_size: transitions of one gradient step.
-        learning_rate: at the start; it falls in a straight line to ``learning_rate * final_learning_rate``.
-        final_learning_rate: what is left of the learning rate at the end, as a fraction.
-        gamma: discount a step.
-        target_update_interval: environment steps between two copies to the target network.
-        exploration_fraction: share of the training over which random moves get rarer.
-        exploration_final_eps: share of random (legal) moves after that.
-        max_grad_norm: longer gradients are cut to this length.
-        double: the network chooses the next move and the target network values it; false: the target does both.
-        duelling: a value and advantages instead of action values alone.
-    """
-
-    buffer_size: int = 200_000
-    learning_starts: int = 10_000
-    train_freq: int = 1
-    gradient_steps: int = 4
-    batch_size: int = 256
-    learning_rate: float = 1e-3
-    final_learning_rate: float = 0.1
-    gamma: float = 0.99
-    target_update_interval: int = 8192
-    exploration_fraction: float = 0.3
-    exploration_final_eps: float = 0.02
-    max_grad_norm: float = 10.0
-    double: bool = True
-    duelling: bool = True
-
-    def __post_init__(self) -> None:
-        for name in ("buffer_size", "train_freq", "gradient_steps", "batch_size", "target_update_interval"):
-            at_least(f"dqn.{name}", getattr(self, name), 1)
-        at_least("dqn.learning_starts", self.learning_starts, 0)
-        for name in ("learning_rate", "max_grad_norm", "exploration_fraction"):
-            positive(f"dqn.{name}", getattr(self, name))
-        for name in ("final_learning_rate", "gamma", "exploration_fraction", "exploration_final_eps"):
-            between(f"dqn.{name}", getattr(self, name), 0.0, 1.0)
-
-
-@dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
     """How the run is measured while it goes.
 
@@ -315,19 +273,25 @@ class Config:
 
     Attributes:
         rules: preset, with changes such as ``"microsoft:passes=1"``.
-        algorithm: ``"ppo"`` (ours), ``"teacher"`` (learns from the solver), ``"maskable_ppo"`` (sb3-contrib's) or
-            ``"dqn"`` (on stable-baselines3's); the section of that name counts, those of the others are not looked at.
+        algorithm: ``"ppo"`` (ours), ``"teacher"`` (learns from the solver), ``"imitation"`` (of an expert's games),
+            ``"maskable_ppo"`` (sb3-contrib's) or ``"dqn"`` (on stable-baselines3's); the section of that name counts,
+            those of the others are not looked at.
+        init: run folder (its best checkpoint) or checkpoint file of one of our own algorithms, whose weights the
+            network starts with; null: fresh ones. It must be of the same rules, level and network. The run folder keeps
+            a copy of it, from which an interrupted run starts again.
         seed: of everything random: network, deals, action sampling, batches.
-        total_steps: environment steps to train for, rounded up to whole updates.
+        total_steps: environment steps to train for, rounded up to whole updates; with imitation, which plays no moves
+            of its own, moves of the expert to learn from, each as often as it comes up.
         threads: of the learning: with ppo each takes a part of every batch; with the others, and with a memory, they
             are torch's own. One is the safe choice: on two cores that had other work as well, two threads of torch took
             12 times the CPU time of one for the same steps.
         checkpoint_steps: environment steps between two writes of ``latest``.
-        env, network, ppo, teacher, maskable_ppo, dqn, evaluation: see EnvConfig and so on.
+        env, network, ppo, teacher, imitation, maskable_ppo, dqn, evaluation: see EnvConfig and so on.
     """
 
     rules: str = "pyramid"
     algorithm: str = "ppo"
+    init: str | None = None
     seed: int = 0
     total_steps: int = 1_000_000
     threads: int = 1
@@ -336,6 +300,7 @@ class Config:
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PpoConfig = field(default_factory=PpoConfig)
     teacher: TeacherConfig = field(default_factory=TeacherConfig)
+    imitation: ImitationConfig = field(default_factory=ImitationConfig)
     maskable_ppo: MaskablePpoConfig = field(default_factory=MaskablePpoConfig)
     dqn: DqnConfig = field(default_factory=DqnConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
@@ -350,19 +315,21 @@ class Config:
         at_least("total_steps", self.total_steps, 1)
         at_least("threads", self.threads, 1)
         at_least("checkpoint_steps", self.checkpoint_steps, 1)
-        ours = ("ppo", "teacher")
-        for name, able in (("groups", ours), ("cards", ours), ("recurrent", ("ppo",))):
+        for name, able in (("groups", OWN), ("cards", OWN), ("recurrent", ("ppo",))):
             if getattr(self.network, name) and self.algorithm not in able:
-                expected = f"expected 0 with algorithm {self.algorithm}, it is for {' and '.join(able)} alone"
+                expected = f"expected 0 with algorithm {self.algorithm}, it is for {', '.join(able)} alone"
                 raise ConfigError(f"network.{name}: {expected}")
         if self.network.half and self.algorithm != "teacher":
             raise ConfigError(f"network.half: expected false with algorithm {self.algorithm}, it is for teacher alone")
         if self.network.cards and self.env.observation != "memory":
             raise ConfigError(f"env.observation: expected memory with network.cards, got {self.env.observation}")
         self.env.check_curriculum(self.algorithm, remembers=self.network.recurrent > 0)
-        if self.algorithm == "teacher" and self.env.observation != "memory":
-            raise ConfigError(f"env.observation: expected memory with algorithm teacher, got {self.env.observation}")
-        if self.algorithm not in ("dqn", "teacher"):
+        if self.algorithm in ("teacher", "imitation") and self.env.observation != "memory":
+            expected = f"expected memory with algorithm {self.algorithm}"
+            raise ConfigError(f"env.observation: {expected}, got {self.env.observation}")
+        if self.init is not None and self.algorithm not in OWN:
+            raise ConfigError(f"init: expected null with algorithm {self.algorithm}, it is for {', '.join(OWN)} alone")
+        if self.algorithm in ("ppo", "maskable_ppo"):
             self._check_batches()
 
     def _check_batches(self) -> None:
@@ -381,7 +348,7 @@ class Config:
 
     @property
     def policy_gradient(self) -> PpoConfig | MaskablePpoConfig:
-        """The section of the algorithm, unless that is dqn or teacher."""
+        """The section of the algorithm, if that is ppo or maskable_ppo."""
         return self.maskable_ppo if self.algorithm == "maskable_ppo" else self.ppo
 
     @property
@@ -394,6 +361,8 @@ class Config:
         """Environment steps between two updates."""
         if self.algorithm == "dqn":
             return self.env.num_envs * self.dqn.train_freq
+        if self.algorithm == "imitation":
+            return self.imitation.batch_size * self.imitation.gradient_steps
         steps = self.teacher.n_steps if self.algorithm == "teacher" else self.policy_gradient.n_steps
         return self.env.num_envs * steps
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from agents.base import Agent
 from agents.checkpoint import Checkpoint
@@ -99,6 +99,10 @@ class Learner(ABC):
             versions=versions,
         )
 
+    def networks(self) -> tuple[nn.Module, ...]:
+        """Those that start with the weights of another run's checkpoint where the config has an ``init``."""
+        return ()
+
     def network_options(self) -> dict[str, Any]:
         """What the network depends on beside the config's section ``network``."""
         return {}
@@ -114,6 +118,10 @@ def make_learner(config: Config, done: int = 0) -> Learner:
         from agents.teacher import Teacher
 
         return Teacher(config)
+    if config.algorithm == "imitation":
+        from agents.imitation import Imitation
+
+        return Imitation(config)
     from agents.sb3_learner import DqnLearner, MaskablePpoLearner
 
     return (MaskablePpoLearner if config.algorithm == "maskable_ppo" else DqnLearner)(config, done)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agents.base import Agent
 from agents.checkpoint import check_rules, checkpoint_path, load_checkpoint
+from agents.sections import OWN
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 
@@ -27,7 +28,7 @@ def load(path: Path | str, rules: Rules | str | None = None, *, deterministic: b
     if rules is not None:
         check_rules(checkpoint, read_rules(rules), file)
     name = str(path) if deterministic else f"{path}:sampled"
-    if checkpoint.kind in ("ppo", "teacher"):  # our own need no stable-baselines3
+    if checkpoint.kind in OWN:  # our own need no stable-baselines3
         from agents.token_agent import TokenAgent, network_of
 
         return TokenAgent(network_of(checkpoint, file), checkpoint.rules, checkpoint.level, name, deterministic)

@@ -42,6 +42,8 @@ from agents.token_network import Network, network_for
 from agents.tokens import token_values
 
 ADAM_EPS: Final = 1e-5
+VALUE_HEAD: Final = ("value.", "worth.")
+"""What the names of its parameters begin with."""
 
 
 class Batch(NamedTuple):
@@ -150,6 +152,8 @@ class Ppo(Learner):
         for _ in range(self.ppo.n_epochs):
             for batch in self._batches(samples):
                 told.append(self._gradients(batch))
+                if self.steps < self.ppo.value_warm_up:
+                    self._hold_policy()
                 norms = [nn.utils.clip_grad_norm_(part, self.ppo.max_grad_norm) for part in self._parts]
                 if not math.isfinite(float(sum(norms))):
                     legal = batch.legal.numpy()
@@ -260,6 +264,12 @@ class Ppo(Learner):
             parameter.grad = gradient
         return told
 
+    def _hold_policy(self) -> None:
+        """Forget all gradients but the value head's own, which the policy does not depend on."""
+        for name, parameter in self.network.named_parameters():
+            if not name.startswith(VALUE_HEAD):
+                parameter.grad = None
+
     def _gradients_of(self, batch: Batch, count: int) -> tuple[list[Tensor], Tensor]:
         """Gradients of a part of a batch of ``count`` samples, and sums of what is told, over the count."""
         logits, values = self._evaluate(batch)
@@ -306,6 +316,10 @@ class Ppo(Learner):
     def weights(self) -> dict[str, Tensor]:
         """See :meth:`Learner.weights`."""
         return {name: parameter.detach() for name, parameter in self.network.named_parameters()}
+
+    def networks(self) -> tuple[Network, ...]:
+        """See :meth:`Learner.networks`."""
+        return (self.network,)
 
     def log(self, values: Mapping[str, float]) -> None:
         """See :meth:`Learner.log`."""

@@ -15,9 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.checkpoint import SUFFIX, Checkpoint, load_checkpoint
+from agents.checkpoint import SUFFIX, Checkpoint, load_checkpoint, save_checkpoint
 from agents.config import Config, load_config
 from agents.evaluation import replace_file
+from agents.warm_start import first_weights
 from pyramid_env.errors import PyramidError
 
 CONFIG_FILE: Final = "config.yaml"
@@ -66,17 +67,21 @@ class RunFolder:
         self.path: Final = path
 
     def start(self, config: Config) -> None:
-        """Make the folder and write down what is asked for.
+        """Make the folder and write down what is asked for, and the weights to start with if the config has ``init``.
 
         Raises:
             TrainingError: the folder holds something.
+            CheckpointError: what ``init`` names cannot be read or does not fit; there is no folder then.
         """
         path = self.path
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise TrainingError(
                 f"{path}: already there, nothing is overwritten; go on with --resume {path}, or choose another --run"
             )
+        first = first_weights(config)
         path.mkdir(parents=True, exist_ok=True)
+        if first is not None:
+            save_checkpoint(first, self.checkpoint_path("init"))
         replace_file(path / CONFIG_FILE, config.to_yaml())
         replace_file(path / "run.json", json.dumps(_circumstances(config), indent=2) + "\n")
 
@@ -87,7 +92,7 @@ class RunFolder:
         return load_config(self.path / CONFIG_FILE)
 
     def checkpoint_path(self, name: str) -> Path:
-        """Where checkpoint ``"latest"`` or ``"best"`` is or will be."""
+        """Where checkpoint ``"latest"``, ``"best"`` or ``"init"``, which the run started with, is or will be."""
         return self.path / "checkpoints" / f"{name}{SUFFIX}"
 
     def checkpoint(self, name: str) -> Checkpoint | None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel
 from torch.utils.tensorboard import SummaryWriter
 
@@ -188,6 +188,10 @@ class Teacher(Learner):
     def weights(self) -> dict[str, Tensor]:
         """See :meth:`Learner.weights`."""
         return {name: parameter.detach() for name, parameter in self.average.module.named_parameters()}
+
+    def networks(self) -> tuple[nn.Module, ...]:
+        """See :meth:`Learner.networks`."""
+        return self.network, self.average.module
 
     def log(self, values: Mapping[str, float]) -> None:
         """See :meth:`Learner.log`."""

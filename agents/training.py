@@ -16,12 +16,21 @@ import numpy as np
 import torch
 
 from agents.bounds import DealBound, find_bounds
-from agents.checkpoint import Checkpoint, CheckpointError, check_rules, check_shape, save_checkpoint
+from agents.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    check_rules,
+    check_shape,
+    load_checkpoint,
+    put_weights,
+    save_checkpoint,
+)
 from agents.config import Config
 from agents.evaluation import evaluate_agent, progress_bar
 from agents.faults import NonFiniteError
 from agents.learner import Learner, make_learner
 from agents.run_folder import CONFIG_FILE, EVALUATIONS_FILE, Evaluation, RunFolder, TrainingError, versions
+from agents.warm_start import check_first_weights
 from pyramid_env.benchmark import parse_deals
 from pyramid_env.solver import Limits
 
@@ -77,6 +86,7 @@ def train(config: Config, run: Path, *, say: Say = lambda line: None, progress: 
     Raises:
         TrainingError: the folder holds something, or the network became NaN (the batch is saved, the message says
             where).
+        CheckpointError: what ``init`` names cannot be read or does not fit; nothing has been written then.
     """
     folder = RunFolder(run)
     folder.start(config)
@@ -86,9 +96,9 @@ def train(config: Config, run: Path, *, say: Say = lambda line: None, progress: 
 def resume(run: Path, *, say: Say = lambda line: None, progress: bool = False) -> TrainingResult:
     """Go on with a run from its latest checkpoint, or from the start if it has none, to the total of its config.
 
-    With our own PPO the result is, on one thread, bit for bit that of a run that was never interrupted. With the
-    algorithms of stable-baselines3 games start anew (and what DQN remembers is lost) and random numbers are drawn from
-    the seed and the steps done, so going on twice from the same checkpoint gives the same result, though not the one of
+    With our own PPO and with imitation the result is, on one thread, bit for bit that of a run that was never
+    interrupted. With the others games start anew (and what they remember is lost) and random numbers are drawn from the
+    seed and the steps done, so going on twice from the same checkpoint gives the same result, though not the one of
     an uninterrupted run.
 
     Raises:
@@ -129,6 +139,8 @@ class Trainer:
         self.evaluations: Final[list[Evaluation]] = []
         if start is not None:
             self.learner.restore(start, folder.checkpoint_path("latest"))
+        elif config.init is not None:
+            self._begin_with(folder.checkpoint_path("init"))
 
     def _check(self, start: Checkpoint) -> None:
         """Raise CheckpointError, the difference named, unless the checkpoint belongs to the run's config."""
@@ -141,6 +153,13 @@ class Trainer:
                 raise CheckpointError(
                     f"{path}: {what} {made!r} does not belong to {wanted!r} in the run's {CONFIG_FILE}"
                 )
+
+    def _begin_with(self, path: Path) -> None:
+        """Put the weights that the run starts with into the learner's networks."""
+        first = load_checkpoint(path)
+        check_first_weights(first, self.config, path)
+        for network in self.learner.networks():
+            put_weights(network, first.policy, path)
 
     def _best_so_far(self, start: Checkpoint | None) -> Evaluation | None:
         """The best evaluation of the run. ``best`` is written at once and ``latest`` seldom, so after a kill ``best``

@@ -782,9 +782,8 @@ def test_an_agent_of_another_environment_version_or_shape_is_refused(tmp_path):
     with pytest.raises(pe.errors.PyramidError, match=r"made for observations of \d+ entries"):
         make_agent(str(path), "mini")
     save_checkpoint(replace(made, kind="ppo2"), path)
-    with pytest.raises(
-        pe.errors.PyramidError, match="expected a checkpoint of kind ppo, teacher, maskable_ppo, dqn, got 'ppo2'"
-    ):
+    words = "expected a checkpoint of kind ppo, teacher, imitation, maskable_ppo, dqn, got 'ppo2'"
+    with pytest.raises(pe.errors.PyramidError, match=words):
         make_agent(str(path), "mini")
     shutil.rmtree(run)
 

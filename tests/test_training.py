@@ -34,6 +34,7 @@ TINY = {
     "network": {"embedding": 16, "shared": [16]},
     "ppo": {"n_steps": 8, "batch_size": 32, "n_epochs": 2},
     "maskable_ppo": {"n_steps": 8, "batch_size": 32, "n_epochs": 2},
+    "imitation": {"games": 8, "held_out": 4, "batch_size": 32, "gradient_steps": 1},
     "dqn": {"buffer_size": 512, "learning_starts": 64, "train_freq": 8, "gradient_steps": 2, "batch_size": 32},
     "evaluation": {"deals": "validation:0-19", "every_steps": 128, "bound": False},
 }
@@ -174,8 +175,8 @@ def test_a_stopped_run_saves_what_it_learned_and_goes_on_to_the_same_total(tmp_p
     stopping_at(80, monkeypatch)
     result = trainer.work()
     assert not result.finished
-    # Steps that were played but not learned from do not count; the teacher learns from what it has first.
-    steps = 96 if algorithm == "teacher" else 64
+    # Steps that were played but not learned from do not count; these two learn from what they have first.
+    steps = 96 if algorithm in ("teacher", "imitation") else 64
     assert result.steps == steps
     assert f"go on with: python train.py --resume {run}" in lines[-1]
     saved = load_checkpoint(run / "checkpoints" / "latest.safetensors")
@@ -478,7 +479,14 @@ def test_door_errors_are_one_line_and_exit_code_2(tmp_path, capsys, arguments, w
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--config", "a", "--resume", "b"], ["--resume", "b", "seed=1"], ["--resume", "b", "--run", "c"]]
+    "arguments",
+    [
+        [],
+        ["--config", "a", "--resume", "b"],
+        ["--resume", "b", "seed=1"],
+        ["--resume", "b", "--run", "c"],
+        ["--resume", "b", "--init", "c"],
+    ],
 )
 def test_contradictory_calls_are_refused(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
