@@ -30,7 +30,7 @@ from agents.evaluation import evaluate_agent, progress_bar
 from agents.faults import NonFiniteError
 from agents.learner import Learner, make_learner
 from agents.run_folder import CONFIG_FILE, EVALUATIONS_FILE, Evaluation, RunFolder, TrainingError, versions
-from agents.warm_start import check_first_weights
+from agents.warm_start import check_first_weights, grown
 from pyramid_env.benchmark import parse_deals
 from pyramid_env.solver import Limits
 
@@ -159,7 +159,7 @@ class Trainer:
         first = load_checkpoint(path)
         check_first_weights(first, self.config, path)
         for network in self.learner.networks():
-            put_weights(network, first.policy, path)
+            put_weights(network, grown(first.policy, network), path)
 
     def _best_so_far(self, start: Checkpoint | None) -> Evaluation | None:
         """The best evaluation of the run. ``best`` is written at once and ``latest`` seldom, so after a kill ``best``

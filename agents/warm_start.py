@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+
+from torch import Tensor, nn
 
 from agents.checkpoint import (
     Checkpoint,
@@ -13,6 +16,7 @@ from agents.checkpoint import (
     checkpoint_path,
     load_checkpoint,
     network_arguments,
+    weights_of,
 )
 from agents.config import Config, NetworkConfig
 from agents.sections import OWN
@@ -33,6 +37,15 @@ def first_weights(config: Config) -> Checkpoint | None:
     return replace(checkpoint, optimizer={}, training={}, progress={**checkpoint.progress, "state": {}})
 
 
+def grown(weights: Mapping[str, Tensor], network: nn.Module) -> dict[str, Tensor]:
+    """The weights, and a network's own for layers that the run they come from did not have.
+
+    A fresh layer of cards is the identity, so a network with more of them begins where the other one stopped.
+    """
+    fresh = {name: weight for name, weight in weights_of(network).items() if name.startswith("layers.")}
+    return {**fresh, **weights}
+
+
 def check_first_weights(checkpoint: Checkpoint, config: Config, path: Path) -> None:
     """Raise CheckpointError, the difference named, unless a run of this config can begin with the checkpoint."""
     if checkpoint.kind not in OWN:
@@ -45,6 +58,9 @@ def check_first_weights(checkpoint: Checkpoint, config: Config, path: Path) -> N
         )
     # A setting that is younger than the checkpoint has its default there.
     made, wanted = {**asdict(NetworkConfig()), **network_arguments(checkpoint)}, asdict(config.network)
+    made["half"] = wanted["half"]  # how it multiplies while it learns is no part of the network
+    if wanted["cards"] and made["card_layers"] < wanted["card_layers"]:
+        made["card_layers"] = wanted["card_layers"]
     different = [
         f"network.{name} {made[name]!r} (there) and {wanted[name]!r} (asked for)"
         for name in wanted

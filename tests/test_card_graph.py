@@ -12,10 +12,12 @@ import pyramid_env as pe
 from agents.action_head import MASKED_LOGIT
 from agents.card_graph import CardNetwork, hear, plain_hear
 from agents.card_views import BESIDE, LAST, LIKE, NEXT, OFF, ON, OVER, RELATIONS, UNDER, CardTables
+from agents.checkpoint import CheckpointError, put_weights
 from agents.config import ConfigError, make_config
 from agents.legal import legal_lists
 from agents.ppo import Ppo
 from agents.training import resume, train
+from agents.warm_start import grown
 from pyramid_env import functional
 from pyramid_env.geometry import place, row_column
 from pyramid_env.kernels import CURSOR
@@ -309,3 +311,18 @@ def test_ppo_with_cards_resumes_bit_for_bit(tmp_path, monkeypatch):
 def test_settings_that_do_not_go_together_are_refused(changes, told):
     with pytest.raises(ConfigError, match=told):
         settings("ppo", **changes)
+
+
+def test_a_run_may_begin_with_a_network_of_fewer_layers(tmp_path):
+    """The layers that come on top are the identity at first, so the deeper network plays as the other one did."""
+    config = settings("teacher", total_steps=4_096, **{"teacher.guided": 4_096})
+    train(config, tmp_path / "shallow")
+    deeper = {"init": tmp_path / "shallow", "network.card_layers": 4, "network.half": "true"}
+    rows = torch.from_numpy(played("mini_one_pass", steps=2).rows)
+    shallow, network = agents.load(tmp_path / "shallow").network, CardNetwork(config.game, "memory", 16, 4)
+    put_weights(network, grown(shallow.state_dict(), network), tmp_path)
+    with torch.no_grad():
+        assert torch.equal(network(rows)[0], shallow(rows)[0])
+    assert train(settings("teacher", total_steps=8_192, **deeper), tmp_path / "deeper").finished
+    with pytest.raises(CheckpointError, match=r"they differ in network\.card_layers 4 \(there\) and 3 \(asked for\)"):
+        train(settings("teacher", **{"init": tmp_path / "deeper", "network.card_layers": 3}), tmp_path / "back")

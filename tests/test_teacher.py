@@ -117,6 +117,38 @@ def ranks_text(ranks):
     return " ".join("A23456789TJQK"[rank - 1] for rank in ranks.tolist())
 
 
+def test_the_judge_par_looks_at_the_clear_the_win_and_what_is_left():
+    """The bonus of the clear and 10 for a win; the score once the pyramid is empty or cannot be cleared."""
+    rules = pe.rules("mini", goal="all")
+    games = LabelledGames(rules, "memory", 96, RandomDeals(5), "par", 30.0, 200_000, 1, 1, 2_000)
+    rng, seen = np.random.default_rng(0), {"clear": 0, "after": 0, "no hope": 0}
+
+    def last(rows, legal):
+        return (legal >= 0).sum(axis=1) - 1
+
+    for _ in range(30):
+        arrays = games._arrays
+        before = [
+            pe.Game.from_state(pe.Deal.parse(ranks_text(ranks), rules), rules, state.copy())
+            for ranks, state in zip(arrays.ranks, arrays.states, strict=True)
+        ]
+        rows = arrays.rows.copy()
+        for row, legal, targets in zip(*games.step(last, rng, corrected=0.3, stray=0.5), strict=True):
+            game = before[int((rows == row).all(axis=1).argmax())]
+            rated = {judge: pe.rate_moves(game, judge) for judge in ("earliest", "win", "score")}
+            of = {j: {move_table(rules).index_of(r.move): r.value for r in found} for j, found in rated.items()}
+            kind = "after" if game.state[PYRAMID] == 0 else "clear" if max(of["earliest"].values()) else "no hope"
+            bonus = (0, 50, 35, 20)
+            values = of["score"]
+            if kind == "clear":
+                values = {action: bonus[value] + 10 * of["win"][action] for action, value in of["earliest"].items()}
+            best = max(values.values())
+            for action, target in zip(legal[legal >= 0].tolist(), targets[legal >= 0].tolist(), strict=True):
+                assert target == pytest.approx(max(0.0, 1.0 - (best - values[action]) / 30.0), abs=2e-3)
+            seen[kind] += 1
+    assert min(seen.values()) >= 3, seen
+
+
 def test_positions_with_hidden_cards_are_marked_by_the_average_over_their_orders():
     """Marks over 16 orders are as far from those over 512 others as 16 draws are; they know nothing of the deal."""
     rules, worlds = pe.rules("pyramid"), 16
