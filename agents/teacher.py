@@ -32,13 +32,10 @@ from agents.labelled import SLOTS, LabelledGames, Samples
 from agents.learner import Learner, Watch
 from agents.mirror import Mirror
 from agents.tips import TipsAgent
-from agents.token_agent import TokenAgent
+from agents.token_agent import BLOCK, TokenAgent
 from agents.token_network import Network, network_for
 from agents.tokens import token_values
 from pyramid_env.observation import layout
-
-BLOCK: Final = 256
-"""Positions that the network looks at together in play: what it works on stays in the processor's cache."""
 
 
 class Teacher(Learner):

@@ -18,6 +18,9 @@ from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.rules import Rules
 
+BLOCK: Final = 256
+"""Positions that the network looks at together: what it works on stays in the processor's cache."""
+
 
 class TokenAgent(Agent):
     """A trained network as an agent.
@@ -68,12 +71,23 @@ class TokenAgent(Agent):
         self, observations: Observations, action_masks: NDArray[np.bool_], rng: np.random.Generator, memory: Tensor
     ) -> tuple[NDArray[np.int64], Tensor]:
         legal = legal_lists(mask_bits(checked_masks(action_masks, len(move_table(self.rules)))))
-        rows = torch.from_numpy(self._layout.flat(observations))
-        with torch.no_grad():
-            logits, _, memory = self.network.step(rows, memory, torch.from_numpy(legal))
-        slots = logits.numpy().argmax(axis=1)
-        if not self._deterministic:
-            draw_slots(logits.numpy(), rng.random(len(legal)), slots, np.empty(len(legal), np.float32))
+        rows = self._layout.flat(observations)
+        lots = np.empty(0) if self._deterministic else rng.random(len(legal))
+        slots = np.zeros(len(legal), np.int64)
+        which = np.arange(len(legal))
+        if not self.network.recurrent:
+            which = np.flatnonzero((legal >= 0).sum(axis=1) > 1)  # an only move needs no thought
+        for start in range(0, which.size, BLOCK):
+            some = which[start : start + BLOCK]
+            with torch.no_grad():
+                logits, _, after = self.network.step(
+                    torch.from_numpy(rows[some]), memory[some], torch.from_numpy(legal[some])
+                )
+            memory[some] = after
+            chosen = logits.numpy().argmax(axis=1)
+            if not self._deterministic:
+                draw_slots(logits.numpy(), lots[some], chosen, np.empty(len(some), np.float32))
+            slots[some] = chosen
         return legal[np.arange(len(legal)), slots].astype(np.int64), memory
 
 
