@@ -276,10 +276,10 @@ class Config:
         algorithm: ``"ppo"`` (ours), ``"teacher"`` (learns from the solver), ``"imitation"`` (of an expert's games),
             ``"maskable_ppo"`` (sb3-contrib's) or ``"dqn"`` (on stable-baselines3's); the section of that name counts,
             those of the others are not looked at.
+        seed: of everything random: network, deals, action sampling, batches.
         init: run folder (its best checkpoint) or checkpoint file of one of our own algorithms, whose weights the
             network starts with; null: fresh ones. It must be of the same rules, level and network. The run folder keeps
             a copy of it, from which an interrupted run starts again.
-        seed: of everything random: network, deals, action sampling, batches.
         total_steps: environment steps to train for, rounded up to whole updates; with imitation, which plays no moves
             of its own, moves of the expert to learn from, each as often as it comes up.
         threads: of the learning: with ppo each takes a part of every batch; with the others, and with a memory, they
@@ -291,8 +291,8 @@ class Config:
 
     rules: str = "pyramid"
     algorithm: str = "ppo"
-    init: str | None = None
     seed: int = 0
+    init: str | None = None
     total_steps: int = 1_000_000
     threads: int = 1
     checkpoint_steps: int = 250_000

@@ -52,9 +52,8 @@ class Record(NamedTuple):
         return Record(*map(np.concatenate, pairs))
 
     def cut(self, first: int, last: int) -> Record:
-        """The games from ``first`` up to ``last``."""
-        ends = np.concatenate([[0], np.cumsum(self.lengths)])
-        moves = slice(ends[first], ends[min(last, len(self.deals))])
+        """The games from ``first`` up to ``last``, as far as there are so many."""
+        moves = slice(self.lengths[:first].sum(), self.lengths[:last].sum())
         return Record(self.deals[first:last], self.lengths[first:last], self.actions[moves], self.best[moves])
 
 
