@@ -35,7 +35,7 @@ class NetworkConfig:
             none; for our own algorithms alone, not for those of stable-baselines3.
         group_blocks: blocks of that encoder in which the groups hear of each other.
         cards: width of a network that sees the cards as a graph (agents/card_graph.py), in place of all the others: 0 =
-            none; ``ppo`` and ``teacher`` alone.
+            none; for our own algorithms alone.
         card_layers: rounds of messages between the cards of that network.
         half: that network learns in bfloat16: about four times as fast on processors made for it; ``teacher`` alone.
         shared: widths of the layers that policy and value share.
