@@ -36,7 +36,7 @@ class Variant(NamedTuple):
     changes: tuple[str, ...]
 
 
-def _ppo(name: str, what: str, *changes: str, steps: int = 3_000_000) -> Variant:
+def _ppo(name: str, what: str, *changes: str, steps: int = 1_500_000) -> Variant:
     return Variant(name, what, "pyramid", (f"total_steps={steps}", "env.reward=win", *changes))
 
 
@@ -51,16 +51,16 @@ VARIANTS: Final = (
     _ppo("winnable", "and winnable deals alone", "env.deals=winnable"),
     _ppo("ordered", "and winnable deals, easy ones first", "env.deals=ordered"),
     _ppo("starts", "and half of the games begun on the solver's lines", "env.starts.share=0.5"),
-    _ppo("critic", "and a critic that sees all cards", "ppo.asymmetric_critic=true", steps=2_000_000),
-    _ppo("cards", "and the cards as a graph", "network.groups=0", "network.cards=64", steps=300_000),
+    _ppo("critic", "and a critic that sees all cards", "ppo.asymmetric_critic=true", steps=1_000_000),
+    _ppo("cards", "and the cards as a graph", "network.groups=0", "network.cards=64", steps=200_000),
     _ppo(
         "together", "shaping, starts and critic together", "env.reward=shaped", "env.starts.share=0.5",
-        "ppo.asymmetric_critic=true", steps=2_000_000,
+        "ppo.asymmetric_critic=true", steps=1_000_000,
     ),
-    Variant("imitation", "behaviour cloning of `tips`", "pyramid_imitation", ("total_steps=1_500_000",)),
+    Variant("imitation", "behaviour cloning of `tips`", "pyramid_imitation", ("total_steps=1_000_000",)),
     Variant(
         "finetune", "PPO from there on", "pyramid_finetune",
-        ("init=runs/ablation/imitation", "total_steps=2_000_000"),
+        ("init=runs/ablation/imitation", "total_steps=1_000_000"),
     ),
     _teacher("teacher-groups", "value labels, pairs of ranks as groups", *GROUPS),
     _teacher("teacher", "value labels, the cards as a graph"),

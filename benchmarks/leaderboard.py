@@ -50,7 +50,9 @@ def main() -> int:
         play(preset, QUICK, options.deals, RESULTS / preset)
         if options.planner:
             play(preset, (*QUICK, "planner"), options.planner, RESULTS / f"{preset}-planner")
-    replace_file(FILE, "\n".join([HEAD, *(section(preset) for preset in shipped_presets())]))
+    replace_file(
+        FILE, "\n".join([HEAD, overview(shipped_presets()), *(section(preset) for preset in shipped_presets())])
+    )
     return 0
 
 
@@ -65,6 +67,17 @@ def play(preset: str, agents: tuple[str, ...], deals: int, out: Path) -> None:
     if not (summary.is_file() and json.loads(summary.read_text(encoding="utf-8"))["complete"]):
         call = [*command(preset, agents, deals), "--out", str(out), "--overwrite"]
         subprocess.run([sys.executable, *call], cwd=ROOT, check=True)
+
+
+def overview(presets: list[str]) -> str:
+    """Wins and scores of the quick agents at a glance."""
+    lines = [f"| rules | {' | '.join(QUICK)} | bound |", "|---|" + "---|" * (len(QUICK) + 1)]
+    for preset in presets:
+        if (RESULTS / preset / "summary.json").is_file():
+            rows = json.loads((RESULTS / preset / "summary.json").read_text(encoding="utf-8"))["rows"]
+            cells = [f"{span(row['wins']['value'], 100.0, 1)} % ({span(row['score']['value'], 1.0)})" for row in rows]
+            lines.append(f"| `{preset}` | {' | '.join(cells)} |")
+    return "Deals won, and in brackets the mean score:\n\n" + "\n".join(lines) + "\n"
 
 
 def section(preset: str) -> str:
