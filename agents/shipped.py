@@ -72,7 +72,7 @@ def ship(run: Path, file: Path | None = None) -> Path:
     circumstances = json.loads((run / "run.json").read_text(encoding="utf-8"))
     curve = (run / EVALUATIONS_FILE).read_text(encoding="utf-8").splitlines()
     told: dict[str, Any] = {
-        "config": asdict(config),
+        "config": {**asdict(config), "init": config.init and _of_clone(config.init)},
         "seed": config.seed,
         "command": [_of_clone(word) for word in circumstances["command"]],
         "hours": _hours(run, circumstances["started"]),

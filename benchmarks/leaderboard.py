@@ -27,6 +27,8 @@ from pyramid_env.rules import rules as read_rules  # noqa: E402
 RESULTS: Final = ROOT / "results" / "leaderboard"
 FILE: Final = ROOT / "benchmarks" / "RESULTS.md"
 QUICK: Final = ("random", "greedy", "tips", "scout", "shipped")
+HARD: Final = ("double_pyramid",)
+"""Presets that take the solver too long for 10,000 deals: their tables go without scout, planner and bound."""
 
 HEAD: Final = """# Results
 
@@ -47,8 +49,9 @@ def main() -> int:
     options = parser.parse_args()
     presets = options.presets or shipped_presets()
     for preset in presets:
-        play(preset, QUICK, options.deals, RESULTS / preset)
-        if options.planner:
+        quick = tuple(agent for agent in QUICK if agent != "scout" or preset not in HARD)
+        play(preset, quick, options.deals, RESULTS / preset)
+        if options.planner and preset not in HARD:
             play(preset, (*QUICK, "planner"), options.planner, RESULTS / f"{preset}-planner")
     replace_file(
         FILE, "\n".join([HEAD, overview(shipped_presets()), *(section(preset) for preset in shipped_presets())])
@@ -58,7 +61,8 @@ def main() -> int:
 
 def command(preset: str, agents: tuple[str, ...], deals: int) -> list[str]:
     """The call of evaluate.py."""
-    return ["evaluate.py", "--agents", *agents, "--rules", preset, "--deals", f"test:0-{deals - 1}"]
+    bound = ["--no-bound"] if preset in HARD else []
+    return ["evaluate.py", "--agents", *agents, "--rules", preset, "--deals", f"test:0-{deals - 1}", *bound]
 
 
 def play(preset: str, agents: tuple[str, ...], deals: int, out: Path) -> None:
@@ -75,7 +79,11 @@ def overview(presets: list[str]) -> str:
     for preset in presets:
         if (RESULTS / preset / "summary.json").is_file():
             rows = json.loads((RESULTS / preset / "summary.json").read_text(encoding="utf-8"))["rows"]
-            cells = [f"{span(row['wins']['value'], 100.0, 1)} % ({span(row['score']['value'], 1.0)})" for row in rows]
+            told = {row["name"]: (row["wins"]["value"], row["score"]["value"]) for row in rows}
+            cells = [
+                f"{span(told[name][0], 100.0, 1)} % ({span(told[name][1], 1.0)})" if name in told else "–"
+                for name in (*QUICK, "bound")
+            ]
             lines.append(f"| `{preset}` | {' | '.join(cells)} |")
     return "Deals won, and in brackets the mean score:\n\n" + "\n".join(lines) + "\n"
 

@@ -447,5 +447,5 @@ def test_training_on_winnable_deals(tmp_path, cache, monkeypatch, algorithm):
         assert len(trained_on) >= 8
         assert trained_on == deals.take(len(trained_on)).tolist()
     assert not threads()
-    with pytest.raises(ConfigError, match=r"env.deals: expected one of random, winnable, got 'winable'"):
+    with pytest.raises(ConfigError, match=r"env.deals: expected one of random, winnable, ordered, got 'winable'"):
         make_config(settings, ["env.deals=winable"])
