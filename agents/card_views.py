@@ -35,11 +35,11 @@ BESIDE, OVER, UNDER, LIKE, ON, OFF, NEXT, LAST = range(RELATIONS)
 ENTRIES: Final = 7
 """Of a node: where it lies, three counts of its rank, three of its partners'."""
 
-_TABLE: Final = -1
+_NO_CARD: Final = -1
 _STOCK_TOP: Final = 1_000
 _PILE: Final = 2_000
 _SECOND: Final = 3_000
-"""Cards that a move removes: a place as its number, the stock's top, the top of a pile, the card under that."""
+"""The cards that a move is about: none; a place, by its number; the top of the stock, of a pile; the card under that."""
 
 
 class Graph(NamedTuple):
@@ -104,7 +104,7 @@ class CardTables:
 
 def _cards(rules: Rules) -> NDArray[np.int64]:
     """(A, 2) the cards that each action is about, as numbered above."""
-    cards = np.full((len(move_table(rules)), 2), _TABLE, np.int64)
+    cards = np.full((len(move_table(rules)), 2), _NO_CARD, np.int64)
     for action, (kind, first, second) in enumerate(move_table(rules)):
         match kind:
             case Kind.PLACE_PAIR:

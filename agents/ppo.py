@@ -38,12 +38,10 @@ from agents.learner import Learner, Watch
 from agents.legal import draw_slots, legal_lists
 from agents.rollout import Rollout
 from agents.token_agent import TokenAgent
-from agents.token_network import Network, network_for
+from agents.token_network import Network, network_for, policy_weights
 from agents.tokens import token_values
 
 ADAM_EPS: Final = 1e-5
-VALUE_HEAD: Final = ("value.", "worth.")
-"""What the names of its parameters begin with."""
 
 
 class Batch(NamedTuple):
@@ -205,8 +203,7 @@ class Ppo(Learner):
         """What is trained, as parts that share nothing; the gradients of each are cut to length on their own."""
         if self.critic is None:
             return [list(self.network.parameters())]
-        unused = {id(p) for p in self.network.value_weights()}
-        return [[p for p in self.network.parameters() if id(p) not in unused], list(self.critic.parameters())]
+        return [policy_weights(self.network), list(self.critic.parameters())]
 
     @property
     def _trained(self) -> list[nn.Parameter]:
@@ -266,9 +263,8 @@ class Ppo(Learner):
 
     def _hold_policy(self) -> None:
         """Forget all gradients but the value head's own, which the policy does not depend on."""
-        for name, parameter in self.network.named_parameters():
-            if not name.startswith(VALUE_HEAD):
-                parameter.grad = None
+        for parameter in policy_weights(self.network):
+            parameter.grad = None
 
     def _gradients_of(self, batch: Batch, count: int) -> tuple[list[Tensor], Tensor]:
         """Gradients of a part of a batch of ``count`` samples, and sums of what is told, over the count."""

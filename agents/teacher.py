@@ -33,7 +33,7 @@ from agents.learner import Learner, Watch
 from agents.mirror import Mirror
 from agents.tips import TipsAgent
 from agents.token_agent import BLOCK, TokenAgent
-from agents.token_network import Network, network_for
+from agents.token_network import Network, network_for, policy_weights
 from agents.tokens import token_values
 from pyramid_env.observation import layout
 
@@ -63,8 +63,7 @@ class Teacher(Learner):
             self.network.parameters(), teacher.learning_rate, weight_decay=teacher.weight_decay, fused=True
         )
         self._crew: Final = ThreadPoolExecutor(config.threads)
-        untouched = {id(weight) for weight in self.network.value_weights()}
-        self._learning: Final = [weight for weight in self.network.parameters() if id(weight) not in untouched]
+        self._learning: Final = policy_weights(self.network)
         self.deals: Final = make_deals(config.env, rules, config.seed)
         self.games: Final = LabelledGames(
             rules, level, config.env.num_envs, self.deals, teacher.judge, teacher.scale, teacher.max_states,

@@ -242,6 +242,12 @@ Network = TokenNetwork | CardNetwork
 """What our own algorithms train."""
 
 
+def policy_weights(network: Network) -> list[nn.Parameter]:
+    """All weights but those that values alone depend on."""
+    values = {id(weight) for weight in network.value_weights()}
+    return [weight for weight in network.parameters() if id(weight) not in values]
+
+
 def network_for(rules: Rules, level: str, sizes: Mapping[str, Any]) -> Network:
     """A fresh network for observations of a level under some rules; ``sizes`` are a NetworkConfig's."""
     if sizes.get("cards"):

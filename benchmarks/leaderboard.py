@@ -21,8 +21,8 @@ ROOT: Final = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from agents.evaluation import replace_file  # noqa: E402 - the folder above is not installed
-from agents.shipped import shipped_path, shipped_presets  # noqa: E402
-from pyramid_env.rules import rules as read_rules  # noqa: E402
+from agents.shipped import shipped_path, shipped_presets  # noqa: E402 - as above
+from pyramid_env.rules import rules as read_rules  # noqa: E402 - as above
 
 RESULTS: Final = ROOT / "results" / "leaderboard"
 FILE: Final = ROOT / "benchmarks" / "RESULTS.md"
@@ -33,10 +33,11 @@ HARD: Final = ("double_pyramid",)
 HEAD: Final = """# Results
 
 Every agent on the same numbered test deals, which no training touches. Made by `python benchmarks/leaderboard.py`,
-which calls the command below each table; intervals are 95 % (Wilson's for wins, Student's t for scores). `planner`
-plays fewer deals, the first of the same ones, with the others beside it. `shipped` is the trained network that comes
-with the kit (`agents/trained/`): it plays without search, from what a player has seen. `bound` is the solver's, with
-all cards open: no player has to reach it. Seconds are by the clock; the bound's are the solver's, whenever it ran.
+which calls the command below each table; intervals are 95 % (Wilson's for wins, Student's t for scores). `shipped` is
+the trained network that comes with the kit (`agents/trained/`): it plays without search, from what a player has seen.
+`bound` is the solver's, with all cards open: no player has to reach it. The planner takes seconds a game: a second
+table of a preset, where there is one, has it on the first of the same deals; its other figures stand in the README.
+Seconds are by the clock; the bound's are the solver's, whenever it ran.
 """
 
 
