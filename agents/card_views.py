@@ -39,7 +39,7 @@ _NO_CARD: Final = -1
 _STOCK_TOP: Final = 1_000
 _PILE: Final = 2_000
 _SECOND: Final = 3_000
-"""The cards that a move is about: none; a place, by its number; the top of the stock, of a pile; the card under that."""
+"""The cards that a move is about: none; a place, by its number; the top of the stock, of a pile; the card under it."""
 
 
 class Graph(NamedTuple):
