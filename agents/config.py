@@ -37,7 +37,8 @@ class NetworkConfig:
         cards: width of a network that sees the cards as a graph (agents/card_graph.py), in place of all the others: 0 =
             none; for our own algorithms alone.
         card_layers: rounds of messages between the cards of that network.
-        half: that network learns in bfloat16: about four times as fast on processors made for it; ``teacher`` alone.
+        half: that network learns in bfloat16: about four times as fast on processors made for it; ``ppo`` and
+            ``teacher`` alone.
         shared: widths of the layers that policy and value share.
         blocks: residual blocks after those, as wide as the last of them.
         policy: widths of the policy's own layers.
@@ -140,7 +141,7 @@ class TeacherConfig:
             ``"score"``, the best score, dear; ``"par"``, nearly that where play goes on after the clear: the bonus of
             the pass of the clear and something for a win; the score once the pyramid is empty or cannot be cleared.
         scale: so much less than the best, in points, makes a move worth nothing; for wins 1.
-        max_states: the solver's limit for each move.
+        max_states: the solver's limit for each move; with the judge ``win`` a move left open is not learned from.
         worlds: positions with hidden cards are marked by the average over so many orders of these; 1: by the true one.
         n_steps: steps of each game between two updates.
         guided: environment steps in which the agent ``tips`` plays, before the network does.
@@ -315,12 +316,12 @@ class Config:
         at_least("total_steps", self.total_steps, 1)
         at_least("threads", self.threads, 1)
         at_least("checkpoint_steps", self.checkpoint_steps, 1)
-        for name, able in (("groups", OWN), ("cards", OWN), ("recurrent", ("ppo",))):
-            if getattr(self.network, name) and self.algorithm not in able:
-                expected = f"expected 0 with algorithm {self.algorithm}, it is for {', '.join(able)} alone"
+        for name, able in (("groups", OWN), ("cards", OWN), ("half", ("ppo", "teacher")), ("recurrent", ("ppo",))):
+            value = getattr(self.network, name)
+            if value and self.algorithm not in able:
+                nothing = "false" if value is True else "0"
+                expected = f"expected {nothing} with algorithm {self.algorithm}, it is for {', '.join(able)} alone"
                 raise ConfigError(f"network.{name}: {expected}")
-        if self.network.half and self.algorithm != "teacher":
-            raise ConfigError(f"network.half: expected false with algorithm {self.algorithm}, it is for teacher alone")
         if self.network.cards and self.env.observation != "memory":
             raise ConfigError(f"env.observation: expected memory with network.cards, got {self.env.observation}")
         self.env.check_curriculum(self.algorithm, remembers=self.network.recurrent > 0)

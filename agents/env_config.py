@@ -71,6 +71,9 @@ class EnvConfig:
         win_reward: see ``reward``.
         reward_scale: factor on every reward; values near 1 a game suit PPO's defaults.
         num_envs: games side by side.
+        skip_forced: moves without a choice are made by the environment, so that steps, discounts and ``n_steps`` count
+            choices alone, which are 4 to 6 of 10 moves; ``ppo`` alone, and not with a recurrent network, which would
+            not see what was passed over. Evaluation is of whole games.
         max_episode_steps: a longer game is cut off (truncated, its value bootstrapped).
         deals: ``"random"``, ``"winnable"``: random deals that the solver, working beside the training, proves winnable,
             or ``"ordered"``: of those the easy ones first; ``ppo`` alone. Evaluation deals are not touched by it, but
@@ -85,6 +88,7 @@ class EnvConfig:
     win_reward: float = 1.0
     reward_scale: float = 1.0
     num_envs: int = 256
+    skip_forced: bool = False
     max_episode_steps: int = 2000
     deals: str = "random"
     ordered: OrderedConfig = field(default_factory=OrderedConfig)
@@ -99,10 +103,13 @@ class EnvConfig:
         positive("env.reward_scale", self.reward_scale)
 
     def check_curriculum(self, algorithm: str, *, remembers: bool) -> None:
-        """Raise ConfigError for an order of deals or starts that this algorithm, or a network with memory, lacks."""
+        """Raise ConfigError for what this algorithm, or a network with memory, lacks."""
         alone = f"with algorithm {algorithm}, it is for ppo alone"
         if self.deals == "ordered" and algorithm != "ppo":
             raise ConfigError(f"env.deals: expected random or winnable {alone}, got ordered")
+        if self.skip_forced and (algorithm != "ppo" or remembers):
+            told = "network.recurrent" if remembers else f"algorithm {algorithm}, it is for ppo alone"
+            raise ConfigError(f"env.skip_forced: expected false with {told}, got true")
         if not self.starts.share:
             return
         if algorithm != "ppo":

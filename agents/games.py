@@ -1,5 +1,7 @@
 """TrainingGames: many games for a learner, in plain arrays: played, dealt anew, counted, saved and put back.
 
+On request moves without a choice are made at once (``env.skip_forced``), so that a learner meets choices alone.
+
 On the array interface of the environment's engine (:mod:`pyramid_env.functional`): what a game is lies in arrays, so a
 checkpoint holds the games as they stand, and the last observation of a game that is cut off is there without an object
 a game.
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 
 from agents.curriculum import LineStarts, OrderedDeals
 from agents.env_config import EnvConfig
+from agents.legal import legal_lists
 from pyramid_env import functional
 from pyramid_env.deal import DealSource, random_numbers
 from pyramid_env.errors import PyramidError
@@ -172,6 +175,7 @@ class TrainingGames:
         self._scheme: Final = make_reward(config, rules)
         self._scale: Final = config.reward_scale
         self._limit: Final = config.max_episode_steps
+        self._skip: Final = config.skip_forced
         self._arrays: Final = functional.arrays(rules, self.level, self.count)
         self._before: Final = np.zeros_like(self._arrays.facts)
         self.rows, self.bits = self._arrays.rows, self._arrays.bits
@@ -193,6 +197,8 @@ class TrainingGames:
             raise PyramidError(f"actions: expected legal ones, got {int(actions[game])} in game {game}")
         rewards = self._scheme(self._before, arrays.facts)
         self._returns += rewards
+        if self._skip:
+            rewards += self._play_forced(np.arange(self.count))
         np.multiply(rewards, self._scale, out=self.rewards, casting="same_kind")
         games = np.flatnonzero(arrays.terminated | arrays.truncated)
         cut = games[~arrays.terminated[games]]
@@ -216,7 +222,40 @@ class TrainingGames:
             )
         self._returns[games] = 0.0
 
+    def _play_forced(self, games: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Make the only move in those of these games that have but one, until all have a choice or have ended; what
+        all (B,) games were paid for it."""
+        arrays: tuple[Any, ...] = self._arrays
+        paid = np.zeros(self.count, np.float32)
+        while True:
+            legal = legal_lists(self._arrays.bits[games])
+            only = (legal[:, 0] >= 0) & (legal[:, 1:] < 0).all(axis=1) & ~self._arrays.truncated[games]
+            if not only.any():
+                self._returns += paid
+                return paid
+            games, actions = games[only], legal[only, 0].astype(np.int64)
+            part = functional.Arrays(*(array[games] for array in arrays))
+            before = part.facts.copy()
+            functional.step(self.rules, self.level, part, actions, max_steps=self._limit)
+            for array, now in zip(arrays, part, strict=True):
+                array[games] = now
+            paid[games] += self._scheme(before, part.facts)
+
     def _deal(self, games: NDArray[np.intp]) -> None:
+        """New games for these. What moves without a choice bring before the first choice belongs to no action: it is
+        counted, but not paid."""
+        for _ in range(MAX_DEAD_DEALS):
+            self._begin(games)
+            if not self._skip:
+                return
+            self._play_forced(games)
+            games = games[(self._arrays.terminated | self._arrays.truncated)[games]]
+            if not games.size:
+                return
+            self._count(games)
+        raise PyramidError(f"no deal with a choice among {MAX_DEAD_DEALS} of {self.rules}")
+
+    def _begin(self, games: NDArray[np.intp]) -> None:
         whole = games
         if self._starts is not None:
             self._on_line[games] = on_line = self._starts.choose(games.size)

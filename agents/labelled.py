@@ -3,6 +3,9 @@
 The cards lie as they were dealt, so a label knows what the player does not; the network that learns from it never sees
 more than the observation. Deals are shuffled, so the true order of the unseen cards is one drawn from all that are
 possible, and what the network learns is the average over them: the value of a move to a player without sight.
+
+A move that the solver leaves open, since its limit was met, has no mark of the judge ``win``: with two decks 97 of 100
+such moves still win, so that half a win would mark good moves as bad ones, about as many as there are bad ones.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ class Samples(NamedTuple):
 
     rows: NDArray[np.int8]  # (N, F) observations
     legal: NDArray[np.int16]  # (N, SLOTS) filled up with -1
-    targets: NDArray[np.float16]  # (N, SLOTS) 1 for the best moves, less by what is lost over ``scale``, 0 at least
+    targets: NDArray[np.float16]  # (N, SLOTS) 1 for the best moves, less by what is lost over ``scale``, 0 at least;
+    # NaN where it is not known
 
 
 class LabelledGames:
@@ -129,12 +133,16 @@ class LabelledGames:
         every = np.arange(self.count)
         values = self._par(legal) if self._judge == "par" else self._worth(self._judge, legal, every)
         best, targets = self._marks(values)
+        if self._judge != "win":
+            return targets, np.zeros(self.count, np.bool_)
+        none_wins, open_ones = ~(best[:, 0] > 0.0), np.isnan(values).any(axis=1)
+        targets[none_wins & open_ones] = np.nan  # one of the open ones may be the best
         forced = (legal >= 0).sum(axis=1) < 2
-        hopeless = (best[:, 0] <= 0.0) & ~forced & (self._judge == "win")
-        return targets, hopeless
+        return targets, none_wins & ~open_ones & ~forced
 
     def _worth(self, judge: str, legal: NDArray[np.int16], which: NDArray[np.intp]) -> NDArray[np.float32]:
-        """(N, K) what a judge says of the moves of the games ``which``; 0 for an only move, -inf where is none."""
+        """(N, K) what a judge says of the moves of the games ``which``; 0 for an only move, -inf where is none, NaN for
+        what the judge ``win`` leaves open."""
         arrays = self._arrays
         return self._solved(judge, legal[which], arrays.ranks[which], arrays.states[which])
 
@@ -151,6 +159,8 @@ class LabelledGames:
             self.rules, ranks, states, judge, worlds, rng, workers=self._threads, max_states=self._max_states
         )
         worth = np.nan_to_num(found.values)
+        if self._judge == "win" and worlds == 1:
+            worth[~found.proven] = np.nan
         if judge == "earliest":
             worth = np.array(PAR_BONUS, np.float32)[worth.astype(np.int64)]
         values = np.full(legal.shape, -np.inf, np.float32)
@@ -160,7 +170,8 @@ class LabelledGames:
 
     def _marks(self, values: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(N, 1) the best of (N, K) values, and (N, K) targets."""
-        best: NDArray[np.float32] = values.max(axis=1, keepdims=True)
+        best: NDArray[np.float32] = np.fmax.reduce(values, axis=1, keepdims=True)
+        best[np.isinf(best)] = np.nan  # every move is left open
         return best, np.clip(1.0 - (best - values) / self._scale, 0.0, 1.0).astype(np.float32)
 
     def _averaged(self, samples: Samples, states: NDArray[np.int64], rng: np.random.Generator) -> Samples:

@@ -37,8 +37,8 @@ from agents.games import TrainingGames, make_deals, make_starts
 from agents.learner import Learner, Watch
 from agents.legal import draw_slots, legal_lists
 from agents.rollout import Rollout
-from agents.token_agent import TokenAgent
-from agents.token_network import Network, network_for, policy_weights
+from agents.token_agent import BLOCK, TokenAgent
+from agents.token_network import Network, half_precision, network_for, policy_weights
 from agents.tokens import token_values
 
 ADAM_EPS: Final = 1e-5
@@ -93,7 +93,7 @@ class Ppo(Learner):
         self.memory: Final = torch.zeros(config.env.num_envs, config.network.recurrent)  # (B, H)
         self._first_memory = self.memory.clone()  # at the rollout's first step
         self._new: Final = np.ones(config.env.num_envs, np.bool_)  # (B,) games that have not been played yet
-        self._crew: Final = ThreadPoolExecutor(config.threads) if config.threads > 1 else None
+        self._crew: Final = ThreadPoolExecutor(config.threads)
         self._writer: SummaryWriter | None = None
 
     # ---- the story -----------------------------------------------------------------------------------------------
@@ -107,8 +107,9 @@ class Ppo(Learner):
                 self.set_schedules(self.steps / total)
                 for source in self._growing:
                     source.set_progress(self.steps / total)
-                self.collect(watch.played)
-                told = self.update()
+                with half_precision(self.network, self.config.network.half):
+                    self.collect(watch.played)
+                    told = self.update()
                 self.steps += self.config.steps_per_update
                 self.updates += 1
                 rate = self.config.steps_per_update / (time.perf_counter() - began)
@@ -247,17 +248,19 @@ class Ppo(Learner):
 
     def _gradients(self, batch: Batch) -> Tensor:
         """Put the gradients of a batch's loss into the parameters; with several threads each takes a part of it."""
-        parameters = self._trained
-        if self._crew is None or self.network.recurrent:
-            gradients, told = self._gradients_of(batch, len(batch.slots))
+        count = len(batch.slots)
+        size = -(-count // self.config.threads)
+        if self.config.network.cards:
+            size = min(size, BLOCK)  # what the graph takes stays in the processor's cache
+        if self.network.recurrent or size == count:
+            gradients, told = self._gradients_of(batch, count)
         else:
-            size = -(-len(batch.slots) // self.config.threads)
-            cuts = [slice(start, start + size) for start in range(0, len(batch.slots), size)]
+            cuts = [slice(start, start + size) for start in range(0, count, size)]
             parts = [batch.at(cut)._replace(rows=batch.rows[cut]) for cut in cuts]
-            results = list(self._crew.map(lambda part: self._gradients_of(part, len(batch.slots)), parts))
-            gradients = [torch.stack(each).sum(0) for each in zip(*(found for found, _ in results), strict=True)]
-            told = torch.stack([part for _, part in results]).sum(0)
-        for parameter, gradient in zip(parameters, gradients, strict=True):
+            each = list(self._crew.map(lambda part: self._gradients_of(part, count), parts))
+            gradients = [torch.stack(found).sum(0) for found in zip(*(found for found, _ in each), strict=True)]
+            told = torch.stack([part for _, part in each]).sum(0)
+        for parameter, gradient in zip(self._trained, gradients, strict=True):
             parameter.grad = gradient
         return told
 
@@ -373,8 +376,7 @@ class Ppo(Learner):
         self.deals.close()
         if self.starts is not None:
             self.starts.close()
-        if self._crew is not None:
-            self._crew.shutdown()
+        self._crew.shutdown()
 
     def _spoilt(self, call: Callable[[], object], rows: NDArray[np.int8], legal: NDArray[np.int16]) -> NonFiniteError:
         """The error for what was fed to the network by ``call``."""

@@ -2,8 +2,8 @@
 
     python -m agents.shipped runs/pyramid_teacher     the best checkpoint of a run becomes the shipped one of its preset
 
-Such a file holds the weights to play with, the run's settings and versions and its training curve; nothing that only a
-training needs.
+Such a file holds the weights to play with, the run's settings and versions and its training curve, and those of the run
+that it began with; nothing that only a training needs.
 """
 
 from __future__ import annotations
@@ -59,28 +59,41 @@ def ship(run: Path, file: Path | None = None) -> Path:
         load_checkpoint,
         save_checkpoint,
     )  # need torch, playing others does not
-    from agents.run_folder import EVALUATIONS_FILE, RunFolder
+    from agents.run_folder import RunFolder
 
-    folder = RunFolder(run)
-    config = folder.config()
-    best = checkpoint_path(run)
-    checkpoint = load_checkpoint(best)
+    config = RunFolder(run).config()
+    checkpoint = load_checkpoint(checkpoint_path(run))
     if file is None:
         if str(config.game) not in PRESETS:
             raise PyramidError(f"{run}: expected a run on a preset, got {config.game}; name a file to write")
         file = FOLDER / f"{config.game}{_SUFFIX}"
+    save_checkpoint(replace(checkpoint, optimizer={}, training={}, progress=_told(run)), file)
+    return file
+
+
+def _told(run: Path) -> dict[str, Any]:
+    """How the best checkpoint of a run came about; ``before`` says the same of what the run began with, None if that
+    was nothing, or is not known."""
+    from agents.checkpoint import checkpoint_path, load_checkpoint
+    from agents.run_folder import EVALUATIONS_FILE, RunFolder
+
+    folder = RunFolder(run)
+    config, before = folder.config(), None
+    if config.init is not None:
+        init = Path(config.init)
+        first = load_checkpoint(folder.checkpoint_path("init")).progress
+        before = _told(init) if (init / "run.json").is_file() else first if "command" in first else None
     circumstances = json.loads((run / "run.json").read_text(encoding="utf-8"))
     curve = (run / EVALUATIONS_FILE).read_text(encoding="utf-8").splitlines()
-    told: dict[str, Any] = {
+    return {
         "config": {**asdict(config), "init": config.init and _of_clone(config.init)},
         "seed": config.seed,
         "command": [_of_clone(word) for word in circumstances["command"]],
         "hours": _hours(run, circumstances["started"]),
         "curve": [json.loads(line) for line in curve],
-        "steps": checkpoint.progress["steps"],
+        "steps": load_checkpoint(checkpoint_path(run)).progress["steps"],
+        "before": before,
     }
-    save_checkpoint(replace(checkpoint, optimizer={}, training={}, progress=told), file)
-    return file
 
 
 def _of_clone(word: str) -> str:

@@ -33,7 +33,7 @@ from agents.learner import Learner, Watch
 from agents.mirror import Mirror
 from agents.tips import TipsAgent
 from agents.token_agent import BLOCK, TokenAgent
-from agents.token_network import Network, network_for, policy_weights
+from agents.token_network import Network, half_precision, network_for, policy_weights
 from agents.tokens import token_values
 from pyramid_env.observation import layout
 
@@ -128,9 +128,8 @@ class Teacher(Learner):
                 logits, _ = player(torch.from_numpy(rows[some]), torch.from_numpy(legal[some]))
             slots[some] = logits.numpy().argmax(axis=1)
 
-        player.half_precision = self.config.network.half
-        list(self._crew.map(play, (free[start : start + BLOCK] for start in range(0, free.size, BLOCK))))
-        player.half_precision = False
+        with half_precision(player, self.config.network.half):
+            list(self._crew.map(play, (free[start : start + BLOCK] for start in range(0, free.size, BLOCK))))
         return slots
 
     def _update(self) -> dict[str, float]:
@@ -167,12 +166,13 @@ class Teacher(Learner):
         self, rows: NDArray[np.int8], legal: NDArray[np.int16], targets: NDArray[np.float32]
     ) -> tuple[tuple[Tensor, ...], Tensor]:
         """Sums over samples: gradients of the loss; the loss, and whether a best move was chosen."""
-        there, aims = torch.from_numpy(legal >= 0), torch.from_numpy(targets)
+        marked, aims = torch.from_numpy((legal >= 0) & ~np.isnan(targets)), torch.from_numpy(np.nan_to_num(targets))
         logits, _ = self.network(torch.from_numpy(rows), torch.from_numpy(legal))
         each = torch.nn.functional.binary_cross_entropy_with_logits(logits, aims, reduction="none")
-        loss = torch.where(there, each, 0.0).sum()
+        loss = torch.where(marked, each, 0.0).sum()
         gradients = torch.autograd.grad(loss, self._learning)
-        right = (aims.gather(1, logits.argmax(1, keepdim=True)) >= 1.0).float().sum()
+        chosen = logits.masked_fill(~marked, -math.inf).argmax(1, keepdim=True)
+        right = (aims.gather(1, chosen) >= 1.0).float().sum()
         return gradients, torch.stack([loss.detach(), right])
 
     # ---- what every learner can do -------------------------------------------------------------------------------

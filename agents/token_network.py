@@ -11,7 +11,8 @@ A position has a handful of legal actions out of hundreds, so the last layer of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -246,6 +247,16 @@ def policy_weights(network: Network) -> list[nn.Parameter]:
     """All weights but those that values alone depend on."""
     values = {id(weight) for weight in network.value_weights()}
     return [weight for weight in network.parameters() if id(weight) not in values]
+
+
+@contextmanager
+def half_precision(network: Network, on: bool) -> Iterator[None]:
+    """Have a network multiply in bfloat16 meanwhile, if ``on``; afterwards it is exact again."""
+    network.half_precision = on
+    try:
+        yield
+    finally:
+        network.half_precision = False
 
 
 def network_for(rules: Rules, level: str, sizes: Mapping[str, Any]) -> Network:

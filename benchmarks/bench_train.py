@@ -18,8 +18,9 @@ that is said). What differs:
     stock MLP            MaskablePPO as its users write it: "MlpPolicy", here two layers of 128 and 256 on one-hot rows
 
 ``--reach SECONDS`` asks the second question instead: MaskablePPO (our policy) trains for so many CPU seconds, then own
-PPO for a fifth of them, each with its section of ``--config`` and the same network; the table has the best validation
-win rate that each met. Evaluation is not counted.
+PPO for a fifth of them, once with the same network and once with the one of ``--config``, which MaskablePPO cannot
+have; each with its section of ``--config``, its schedules stretched over the steps that it is about to make. The table
+has the best validation win rate that each met. Evaluation is not counted. ``--settings`` changes the config first.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -49,6 +50,9 @@ from agents.sb3_learner import MaskablePpoLearner, make_env
 from pyramid_env.benchmark import parse_deals
 
 Update = Callable[[], None]
+
+TRIAL_S: Final = 10.0
+"""CPU seconds in which it shows how many steps a second a contestant makes."""
 
 
 class TorchSum(TokenFeatures):
@@ -88,11 +92,12 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--reach", type=float, metavar="SECONDS")
+    parser.add_argument("--settings", nargs="*", default=[], metavar="KEY=VALUE")
     parser.add_argument("--config", type=Path, default=Path(__file__).parent.parent / "configs" / "pyramid.yaml")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.reach is not None:
-        return print_reach(load_config(options.config, ["evaluation.bound=false"]), options.reach)
+        return print_reach(load_config(options.config, ["evaluation.bound=false", *options.settings]), options.reach)
     print_speed(options)
 
 
@@ -179,31 +184,44 @@ def sb3(model: Any) -> Update:
 
 def print_reach(config: Config, seconds: float) -> None:
     """The best validation win rates within the two budgets."""
-    print("| algorithm | CPU seconds | steps | best win rate |\n|---|---|---|---|")
-    for algorithm, budget in (("maskable_ppo", seconds), ("ppo", seconds / 5)):
-        # What only own PPO has is left out: the networks are the same.
-        network = {"network.groups": 0, "network.recurrent": 0}
-        changes = [f"algorithm={algorithm}", *(f"{key}={value}" for key, value in network.items())]
-        learner = make_learner(make_config(config.to_dict(), changes))
-        watch = Budget(learner, budget)
+    same = ["network.groups=0", "network.recurrent=0"]  # what only own PPO has
+    contestants = (
+        ("MaskablePPO", seconds, ["algorithm=maskable_ppo", *same]),
+        ("own PPO", seconds / 5, ["algorithm=ppo", *same]),
+        ("own PPO, network of the config", seconds / 5, ["algorithm=ppo"]),
+    )
+    print("| contestant | CPU seconds | steps | best win rate |\n|---|---|---|---|")
+    for name, budget, changes in contestants:
+        made = make_config(config.to_dict(), changes)
         with tempfile.TemporaryDirectory() as logs:
-            learner.learn(config.total_steps, watch, Path(logs))
-        learner.close()
-        print(f"| {algorithm} | {watch.used:,.0f} | {learner.steps:,} | {watch.best:.1%} |", flush=True)
+            trial = Budget(make_learner(made), TRIAL_S)
+            trial.run(made.total_steps, Path(logs))
+            steps = int(trial.learner.steps * budget / trial.used)
+            watch = Budget(make_learner(made), budget, measured=20)
+            watch.run(steps, Path(logs))
+        print(f"| {name} | {watch.used:,.0f} | {watch.learner.steps:,} | {watch.best:.1%} |", flush=True)
 
 
 class Budget:
-    """Stops a learner after so many CPU seconds of learning, and measures it twenty times meanwhile."""
+    """Stops a learner after so many CPU seconds of learning, and measures it some times meanwhile."""
 
-    def __init__(self, learner: Learner, seconds: float) -> None:
-        self.learner, self.seconds = learner, seconds
+    def __init__(self, learner: Learner, seconds: float, measured: int = 0) -> None:
+        self.learner, self.seconds, self.measured = learner, seconds, measured
         self.used, self.best = 0.0, 0.0
         self._measured, self._since = 0, time.process_time()
+
+    def run(self, steps: int, logs: Path) -> None:
+        """Let the learner make so many steps, or as many as the time allows; measured at the end too."""
+        self._since = time.process_time()
+        self.learner.learn(steps, self, logs)
+        if self.measured:
+            self._measure()
+        self.learner.close()
 
     def between_updates(self) -> bool:
         """See :class:`agents.learner.Watch`."""
         self.used += time.process_time() - self._since
-        if self.used >= self.seconds * self._measured / 20:
+        if self.measured and self.used >= self.seconds * (self._measured + 1) / self.measured:
             self._measure()
         self._since = time.process_time()
         return self.used >= self.seconds

@@ -104,13 +104,17 @@ def origin(preset: str) -> str:
     """How the shipped agent was made."""
     from agents.checkpoint import load_checkpoint
 
-    told = load_checkpoint(shipped_path(read_rules(preset))).progress
-    curve = ", ".join(f"{point['steps'] / 1e6:.1f} M {point['win_rate']:.1%}" for point in told["curve"][1:])
-    hours, steps = told["hours"], told["steps"]
-    return (
-        f"Shipped agent: `python {' '.join(told['command'])}`, {hours:.1f} hours, seed {told['seed']}; the best of its "
-        f"checkpoints, at {steps:,} steps. Wins of {told['config']['evaluation']['deals']} on the way: {curve}.\n"
-    )
+    told: dict[str, Any] | None = load_checkpoint(shipped_path(read_rules(preset))).progress
+    found, called = [], "Shipped agent"
+    while told is not None:
+        curve = ", ".join(f"{point['steps'] / 1e6:.1f} M {point['win_rate']:.1%}" for point in told["curve"])
+        found.append(
+            f"{called}: `python {' '.join(told['command'])}`, {told['hours']:.1f} hours, seed {told['seed']}; the best "
+            f"of its checkpoints, at {told['steps']:,} steps. Wins of {told['config']['evaluation']['deals']} on the "
+            f"way: {curve}.\n"
+        )
+        told, called = told.get("before"), "It began with"
+    return "\n".join(found)
 
 
 def agents_of(summary: dict[str, Any]) -> list[dict[str, Any]]:

@@ -303,7 +303,10 @@ def test_ppo_with_cards_resumes_bit_for_bit(tmp_path, monkeypatch):
         ({"network.groups": 8}, r"network\.groups: expected 0 with network\.cards, got 8"),
         ({"network.recurrent": 8}, r"network\.recurrent: expected 0 with network\.cards, got 8"),
         ({"network.cards": 0, "network.half": "true"}, r"network\.half: expected false without network\.cards"),
-        ({"network.half": "true"}, r"network\.half: expected false with algorithm ppo"),
+        (
+            {"algorithm": "imitation", "network.cards": 32, "network.half": "true"},
+            r"network\.half: expected false with algorithm",
+        ),
         ({"env.observation": "table"}, r"env\.observation: expected memory with network\.cards, got table"),
         ({"algorithm": "dqn"}, r"network\.cards: expected 0 with algorithm dqn"),
     ],

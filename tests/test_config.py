@@ -97,6 +97,14 @@ def test_every_way_to_write_a_whole_number(tmp_path, text):
             {"env": {"starts": {"share": 0.5}}, "network": {"recurrent": 8}},
             ["env.starts.share: expected 0 with network.recurrent, got 0.5"],
         ),
+        (
+            {"algorithm": "teacher", "env": {"skip_forced": True}},
+            ["env.skip_forced: expected false with algorithm teacher, it is for ppo alone"],
+        ),
+        (
+            {"env": {"skip_forced": True}, "network": {"recurrent": 8}},
+            ["env.skip_forced: expected false with network.recurrent, got true"],
+        ),
         ({"ppo": {"asymmetric_critic": 1}}, ["ppo.asymmetric_critic: expected true or false"]),
         ([1, 2], ["job: expected a mapping of settings, got list"]),
     ],

@@ -316,6 +316,25 @@ def test_two_threads_share_the_gradient_of_a_batch():
     two.close()
 
 
+def test_a_batch_of_card_graphs_is_learned_from_piece_by_piece(monkeypatch):
+    found = []
+    for piece in (256, 16):
+        monkeypatch.setattr("agents.ppo.BLOCK", piece)
+        ppo = Ppo(tiny("ppo.batch_size=64", "network.cards=8", "network.card_layers=1"))
+        sizes: list[int] = []
+        whole = ppo._gradients_of
+        monkeypatch.setattr(
+            ppo, "_gradients_of", lambda b, n, whole=whole, sizes=sizes: sizes.append(len(b.slots)) or whole(b, n)
+        )
+        ppo.set_schedules(0.0)
+        ppo.collect()
+        (batch,) = ppo._batches(ppo._samples())
+        ppo._gradients(batch)
+        assert sizes == [min(piece, 64)] * max(1, 64 // piece)
+        found.append([parameter.grad for parameter in ppo.network.parameters()])
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*found, strict=True))
+
+
 def test_schedules_go_from_one_end_to_the_other():
     settings = [
         "ppo.learning_rate=1.0",
@@ -371,6 +390,33 @@ def test_the_games_are_those_of_the_environment_and_their_sums_are_right():
         assert report[name] == pytest.approx(finished[name] / finished["games"])
     assert report["return"] == pytest.approx(report["par"] + pe.rules("mini").cards)
     assert games.report() == {}
+
+
+@pytest.mark.parametrize("changes", [(), ("env.max_episode_steps=15",)])
+@pytest.mark.parametrize("preset", ["mini", "one_pass", "till_dawn", "giza"])
+def test_games_in_which_moves_without_a_choice_are_made_at_once_are_the_same_games(preset, changes):
+    """One game after the other by a player who decides by the number of moves so far; both ways count the same."""
+
+    def play(choices):
+        settings = tiny(
+            "env.num_envs=1", "ppo.batch_size=8", "env.reward=par", f"env.skip_forced={choices}", *changes
+        ).env
+        games = TrainingGames(pe.rules(preset), settings, RandomDeals(4))
+        seen = []
+        for _ in range(400 if choices else 4000):
+            legal = legal_lists(games.bits)[0]
+            legal = legal[legal >= 0]
+            assert legal.size > 1 or not choices
+            finished = games.step(legal[[(7 * int(games.rows.sum())) % legal.size]].astype(np.int64))
+            if finished.games.size or games.ended[0] > len(seen):
+                assert choices or games.ended[0] == len(seen) + 1
+                seen += [None] * (int(games.ended[0]) - len(seen) - 1) + [games.ended.tolist()]
+        return seen
+
+    every, choices = play(False), play(True)
+    compared = [pair for pair in zip(every, choices, strict=False) if pair[1] is not None]
+    assert len(compared) > 10
+    assert all(one == pytest.approx(other) for one, other in compared)
 
 
 def test_games_go_on_from_what_was_kept():
@@ -656,6 +702,7 @@ VARIANTS = {
     "wide": ["network.blocks=1", "checkpoint_steps=192", "ppo.batch_size=64"],
     "critic": ["ppo.asymmetric_critic=true", "network.groups=4", "network.recurrent=8", "env.observation=table"],
     "curriculum": ["env.starts.share=0.6", "env.deals=ordered", "ppo.asymmetric_critic=true"],
+    "choices": ["env.skip_forced=true", "network.cards=8", "network.half=true", "ppo.asymmetric_critic=true"],
 }
 
 

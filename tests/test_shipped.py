@@ -80,6 +80,14 @@ def test_a_run_becomes_a_file_to_ship(tmp_path):
         for path in (file, tmp_path / "run")
     ]
     assert played[0] == played[1]
+    assert shipped.progress["before"] is None
+    for number, init in enumerate((tmp_path / "run", file)):  # a run, and what was shipped of it
+        later = tmp_path / f"later{number}"
+        train(make_config({**config.to_dict(), "init": str(init)}, []), later)
+        told = load_checkpoint(ship(later, tmp_path / "later.safetensors")).progress
+        assert told["before"]["curve"] == shipped.progress["curve"]
+        assert told["before"]["steps"] == shipped.progress["steps"]
+        assert told["config"]["init"] == f"runs/{init.name}"
 
 
 def test_a_run_that_is_no_preset_needs_a_file(tmp_path):

@@ -194,6 +194,27 @@ def test_a_game_that_cannot_be_won_any_more_ends_and_a_move_can_be_taken_back():
     assert rates[0.0]["games"] < rates[1.0]["games"]
 
 
+def test_moves_that_the_solver_leaves_open_are_not_learned_from():
+    """Kept is where one move is proven to win and another to lose; what is open beside them has no mark."""
+    rules, limit = pe.rules("double_pyramid"), 100
+    games = LabelledGames(rules, "memory", 128, RandomDeals(2), "win", 1.0, limit, 1, 1, 2_000)
+    rng, kept, left_out = np.random.default_rng(0), 0, 0
+    for _ in range(120):
+        found = move_values(rules, games._arrays.ranks, games._arrays.states, "win", 1, max_states=limit)
+        table = np.full((games.count, len(move_table(rules))), np.nan)
+        table[found.rows, found.actions] = np.where(found.proven, found.values[:, 0], np.nan)
+        samples = games.step(lambda rows, legal: np.zeros(len(rows), np.int64), rng, 0.6, 1.0)
+        wins, losses = (table == 1.0).any(axis=1), (table == 0.0).any(axis=1)
+        assert np.array_equal(games._kept, np.flatnonzero(wins & losses))
+        for legal, targets, row in zip(samples.legal, samples.targets, table[games._kept], strict=True):
+            legal = legal[legal >= 0]
+            assert np.array_equal(targets[: legal.size], row[legal].astype(np.float16), equal_nan=True)
+        kept += len(samples.rows)
+        left_out += int((wins & ~losses & (np.bincount(found.rows, ~found.proven, games.count) > 0)).sum())
+    assert kept > 10
+    assert left_out > 10
+
+
 def test_the_memory_keeps_the_last_samples():
     memory, rng = Memory(10, 3), np.random.default_rng(0)
     for start in range(0, 24, 4):
