@@ -129,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--agents", nargs="+", required=True, metavar="AGENT",
-        help=f"{', '.join(agent_names())}, a run folder of train.py, or a checkpoint file",
+        help=f"{', '.join(agent_names())}, a run folder of train.py, a checkpoint file, or module:factory",
     )  # fmt: skip
     parser.add_argument(
         "--rules", default="pyramid", help=f"{', '.join(PRESETS)}; or changed, as in microsoft:passes=1"

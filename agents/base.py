@@ -141,13 +141,16 @@ def make_agent(spec: str, rules: Rules | str = "pyramid", *, threads: int | None
         spec: ``"random"``, ``"greedy"``, ``"tips"``, ``"scout"``, ``"planner"`` (``"planner:64"``: see
             :class:`agents.planner.Settings`), ``"oracle"`` (``"oracle:score"``: best score instead of the win),
             ``"shipped"`` (the trained network that comes with the kit for these rules), a run folder of train.py, or a
-            checkpoint file; ``"runs/x:sampled"`` draws actions from the policy instead of taking the likeliest.
+            checkpoint file; ``"runs/x:sampled"`` draws actions from the policy instead of taking the likeliest; or
+            ``"module:factory"``, a class or function of the rules that makes an agent of yours (agents/foreign.py).
         rules: the rules it is to play; a trained agent of other rules is refused.
         threads: torch threads, for the whole process, set when a trained agent is loaded; None leaves them as they are.
 
     Raises:
         AgentError: unknown name and no such path (the nearest name is named), or a checkpoint that does not fit.
     """
+    from agents.foreign import make_foreign, names_foreign  # which needs Agent
+
     chosen = read_rules(rules)
     name, _, option = spec.partition(":")
     if name in Registry.makers:
@@ -166,11 +169,13 @@ def make_agent(spec: str, rules: Rules | str = "pyramid", *, threads: int | None
         option = ""
     if path.exists():
         return _load(path, chosen, option, threads)
+    if names_foreign(spec):
+        return make_foreign(spec, chosen)
     close = difflib.get_close_matches(name, agent_names(), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise AgentError(
-        f"agent: expected {', '.join(agent_names())}, a run folder or a checkpoint file; got {spec!r}{hint}, "
-        "and there is no such path"
+        f"agent: expected {', '.join(agent_names())}, a run folder, a checkpoint file or module:factory; got "
+        f"{spec!r}{hint}, and there is no such path"
     )
 
 

@@ -72,8 +72,8 @@ class EnvConfig:
         reward_scale: factor on every reward; values near 1 a game suit PPO's defaults.
         num_envs: games side by side.
         skip_forced: moves without a choice are made by the environment, so that steps, discounts and ``n_steps`` count
-            choices alone, about half of all moves or fewer; ``ppo`` alone, and not with a recurrent network, which would
-            not see what was passed over. Evaluation is of whole games.
+            choices alone, about half of all moves or fewer; ``ppo`` alone, and not with a recurrent network, which
+            would not see what was passed over. Evaluation is of whole games.
         max_episode_steps: a longer game is cut off (truncated, its value bootstrapped).
         deals: ``"random"``, ``"winnable"``: random deals that the solver, working beside the training, proves winnable,
             or ``"ordered"``: of those the easy ones first; ``ppo`` alone. Evaluation deals are not touched by it, but

@@ -1,8 +1,8 @@
 """Statistics: estimates with their intervals, for wins, for scores, for two agents on the same deals, and for several
 training seeds.
 
-Interquartile mean and stratified bootstrap are those of Agarwal et al. 2021, "Deep reinforcement learning at the edge of
-the statistical precipice", whose package rliable does not load beside the newest pandas.
+Interquartile mean and stratified bootstrap are those of Agarwal et al. 2021, "Deep reinforcement learning at the edge
+of the statistical precipice", whose package rliable does not load beside the newest pandas.
 """
 
 from __future__ import annotations
