@@ -1,6 +1,8 @@
 """Measure agents on the same numbered deals, beside the solver's bound: one table, one record a game, one summary.
 
 python evaluate.py --agents random greedy scout runs/x --rules pyramid --deals test:0-999
+python evaluate.py --agents runs/x --deals test --submission x.json.gz --about by=Ann description=... code=... (...)
+python evaluate.py --verify x.json.gz
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from agents import Agent, agent_names, make_agent
 from agents.bounds import MAX_STATES, BoundStore, DealBound, default_folder, find_bounds, tightened
 from agents.evaluation import BATCH_SIZE, MAX_STEPS, GameRecord, check_folder, evaluate_agent, warm_up, write_records
 from agents.report import Row, agent_row, bound_row, footnotes, print_table, write_summary
+from agents.submission import STATED, Submission, check_statement, row_values, verify, write_submission
 from pyramid_env import __version__
 from pyramid_env.benchmark import SPLITS, format_deals, may_be_training_deals, parse_deals
 from pyramid_env.errors import PyramidError
@@ -52,6 +55,7 @@ class Run:
     options: argparse.Namespace
     out: Path
     command: str
+    about: dict[str, str] | None
 
     def describe(self) -> dict[str, Any]:
         """What the summary says of the run, besides its rows."""
@@ -83,8 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        run = check_call(arguments)
-        return play_and_report(run)
+        called = check_call(arguments)
+        return play_and_report(called) if isinstance(called, Run) else verify_files(called)
     except (PyramidError, OSError) as error:
         print(f"evaluate.py: error: {error}", file=sys.stderr)
         return BAD_CALL
@@ -93,18 +97,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def check_call(arguments: Sequence[str]) -> Run:
+def check_call(arguments: Sequence[str]) -> Run | list[Path]:
     """Read the command line, check what it names and make every agent, before anything takes long.
 
-    Nothing is written: a folder is made when the first agent has finished.
+    Nothing is written: a folder is made when the first agent has finished. Files to verify are only named.
     """
     options = _parser().parse_args(arguments)
+    if options.verify:
+        return list(options.verify)
     rules = read_rules(options.rules)
     deals = parse_deals(options.deals)
     least_values = {"seed": 0, "batch_size": 1, "max_steps": 1, "workers": 1, "max_states": 1, "threads": 1}
     for name, least in least_values.items():
         if getattr(options, name) < least:
             raise PyramidError(f"--{name.replace('_', '-')}: expected {least} or more, got {getattr(options, name)}")
+    about = _check_submission(options)
     out = options.out or _new_folder(rules)
     check_folder(out, "--out")
     old = [name for name in (RECORDS_FILE, SUMMARY_FILE) if (out / name).exists()]
@@ -113,7 +120,22 @@ def check_call(arguments: Sequence[str]) -> Run:
     if not options.no_bound:
         BoundStore(options.bounds, rules, Limits(max_states=options.max_states)).check(deals)
     agents = _make_agents(options.agents, rules, options.threads)
-    return Run(rules, deals, agents, options, out, shlex.join(["python", "evaluate.py", *arguments]))
+    return Run(rules, deals, agents, options, out, shlex.join(["python", "evaluate.py", *arguments]), about)
+
+
+def _check_submission(options: argparse.Namespace) -> dict[str, str] | None:
+    """What a submission states; None if none is asked for."""
+    if options.submission is None:
+        if options.about:
+            raise PyramidError("--about: it is said of a submission; --submission names the file to write")
+        return None
+    if len(options.agents) != 1:
+        raise PyramidError(f"--submission: expected one agent, got {', '.join(options.agents)}")
+    if options.submission.exists() and not options.overwrite:
+        raise PyramidError(f"--submission: {options.submission} is already there; --overwrite replaces it")
+    check_folder(options.submission.parent, "--submission")
+    options.actions = True
+    return check_statement(options.about)
 
 
 class _OneLineParser(argparse.ArgumentParser):
@@ -127,8 +149,12 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure agents on the same numbered deals, beside the solver's bound.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument(
-        "--agents", nargs="+", required=True, metavar="AGENT",
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument(
+        "--verify", nargs="+", type=Path, metavar="FILE", help="check submissions: replay their games, compute anew"
+    )
+    asked.add_argument(
+        "--agents", nargs="+", metavar="AGENT",
         help=f"{', '.join(agent_names())}, a run folder of train.py, a checkpoint file, or module:factory",
     )  # fmt: skip
     parser.add_argument(
@@ -139,6 +165,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, help="folder for records and summary (default: a new one in results/)")
     parser.add_argument("--overwrite", action="store_true", help="replace records and summary of an earlier run there")
     parser.add_argument("--actions", action="store_true", help="keep every game's actions in the records")
+    parser.add_argument(
+        "--submission", type=Path, metavar="FILE", help="write result and games of one agent as one file"
+    )
+    parser.add_argument(
+        "--about", nargs="+", default=[], metavar="KEY=TEXT", help=f"what a submission states: {', '.join(STATED)}"
+    )
     parser.add_argument("--no-bound", action="store_true", help="leave the solver's bound out")
     parser.add_argument("--max-states", type=int, default=MAX_STATES, help="solver: states searched for one answer")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that search for bounds")
@@ -206,6 +238,20 @@ def _play(run: Run, records: dict[str, list[GameRecord]]) -> None:
         print(f"{name}: {len(records[name]):,} games", file=sys.stderr)
 
 
+def verify_files(files: Sequence[Path]) -> int:
+    """Check submissions, print what they hold; the first that does not hold what it says ends it."""
+    for file in files:
+        made, rows = verify(file, folder=default_folder(), progress=True)
+        rules = read_rules(made.run["rules"])
+        unproven = [row for row in rows if row.wins.value.low != row.wins.value.high]
+        said = [f"{key}: {made.about[key]}" for key in STATED]
+        versions = f"recorded by pyramid_env {made.run['version']}, checked by {__version__}"
+        notes = [f"{file}: {len(made.records):,} games replayed, every figure is what they make", versions]
+        notes += [f"{rules} · deals {made.run['deals']} · seed {made.run['seed']}", made.run["command"], *said]
+        print_table(rows, [*footnotes(rows, rules, unproven=len(unproven)), *notes])
+    return 0
+
+
 def _bounds(run: Run, records: dict[str, list[GameRecord]]) -> list[DealBound] | None:
     options = run.options
     if options.no_bound:
@@ -237,8 +283,21 @@ def _write(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], *, c
 def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound] | None, *, complete: bool) -> None:
     rows = _rows(run, records, bounds)
     _write(run, records, rows, complete=complete)
+    if run.about is not None and complete:
+        _submit(run, records, rows, run.about)
     unproven = sum(not bound.proven for bound in bounds or [])
     print_table(rows, [*footnotes(rows, run.rules, unproven=unproven), *run.lines(), f"files: {run.out}"])
+
+
+def _submit(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], about: dict[str, str]) -> None:
+    """Write the submission, and check it as anybody would."""
+    ((name, games),) = records.items()
+    agent = run.agents[name]
+    told = {"agent": name, "level": agent.level, "clairvoyant": agent.clairvoyant, **about}
+    file: Path = run.options.submission
+    write_submission(file, Submission(told, run.describe(), games, list(map(row_values, rows))))
+    verify(file, workers=run.options.workers, folder=run.options.bounds)
+    print(f"submission: {file}, checked", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -309,10 +309,15 @@ def _flag(text: str) -> bool:
 
 def replace_file(path: Path, text: str) -> None:
     """Write a text file whole or not at all: under a temporary name beside it, then renamed."""
+    replace_bytes(path, text.encode())
+
+
+def replace_bytes(path: Path, data: bytes) -> None:
+    """As :func:`replace_file`, of any file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.write_bytes(data)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -270,16 +270,16 @@ def plain_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 def write_summary(path: Path, rows: Sequence[Row], run: dict[str, Any]) -> None:
     """Write rows and what identifies the run as JSON, in one piece; an infinite end of an interval is null."""
-    summary = {"format": FORMAT_VERSION, **run, "rows": [_json_row(asdict(row)) for row in rows]}
+    summary = {"format": FORMAT_VERSION, **run, "rows": [json_row(asdict(row)) for row in rows]}
     replace_file(path, json.dumps(summary, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 
-def _json_row(value: Any) -> Any:
+def json_row(value: Any) -> Any:
     """The value with named tuples as objects and infinities as null."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
-        return {key: _json_row(part) for key, part in value.items()}
+        return {key: json_row(part) for key, part in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
