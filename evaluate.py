@@ -27,6 +27,15 @@ from numpy.typing import NDArray
 
 from agents import Agent, agent_names, make_agent
 from agents.bounds import MAX_STATES, BoundStore, DealBound, default_folder, find_bounds, tightened
+from agents.details import (
+    compare,
+    comparison_cells,
+    comparison_notes,
+    deal_classes,
+    details_cells,
+    details_notes,
+    details_of,
+)
 from agents.evaluation import BATCH_SIZE, MAX_STEPS, GameRecord, check_folder, evaluate_agent, warm_up, write_records
 from agents.report import Row, agent_row, bound_row, footnotes, print_table, write_summary
 from agents.submission import STATED, Submission, check_statement, row_values, verify, write_submission
@@ -275,18 +284,26 @@ def _rows(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound
     return rows if bounds is None else [*rows, bound_row(bounds, run.rules)]
 
 
-def _write(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], *, complete: bool) -> None:
+def _write(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], *, complete: bool, **more: Any) -> None:
     write_records(run.out / RECORDS_FILE, [record for games in records.values() for record in games])
-    write_summary(run.out / SUMMARY_FILE, rows, {**run.describe(), "complete": complete})
+    write_summary(run.out / SUMMARY_FILE, rows, {**run.describe(), "complete": complete}, **more)
 
 
 def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound] | None, *, complete: bool) -> None:
     rows = _rows(run, records, bounds)
-    _write(run, records, rows, complete=complete)
+    classes = deal_classes(run.rules, run.deals.tolist())
+    details = [details_of(name, games, classes) for name, games in records.items()]
+    pairs = compare(records)
+    _write(run, records, rows, complete=complete, details=details, comparisons=pairs)
     if run.about is not None and complete:
         _submit(run, records, rows, run.about)
     unproven = sum(not bound.proven for bound in bounds or [])
-    print_table(rows, [*footnotes(rows, run.rules, unproven=unproven), *run.lines(), f"files: {run.out}"])
+    notes = [*footnotes(rows, run.rules, unproven=unproven), *details_notes(details)]
+    more = [details_cells(details)]
+    if pairs:
+        more.append(comparison_cells(pairs))
+        notes += comparison_notes(pairs)
+    print_table(rows, [*notes, *run.lines(), f"files: {run.out}"], more=more)
 
 
 def _submit(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], about: dict[str, str]) -> None:

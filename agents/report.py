@@ -238,19 +238,28 @@ def footnotes(rows: Sequence[Row], rules: Rules, *, unproven: int) -> list[str]:
     return notes
 
 
-def print_table(rows: Sequence[Row], notes: Sequence[str], *, console: Console | None = None) -> None:
-    """Print the table and its notes; aligned plain text, unwrapped, where the output is no terminal."""
+Cells = tuple[Sequence[str], Sequence[Sequence[str]]]
+"""Heads and lines of a table."""
+
+
+def print_table(
+    rows: Sequence[Row], notes: Sequence[str], *, more: Sequence[Cells] = (), console: Console | None = None
+) -> None:
+    """Print the table, more tables below it, and the notes; aligned plain text, unwrapped, where the output is no
+    terminal."""
     console = console or Console()
-    heads, lines = table_cells(rows)
+    tables: list[Cells] = [table_cells(rows), *more]
     if not console.is_terminal:
-        console.file.write(plain_table(heads, lines) + "\n\n" + "\n".join(notes) + "\n")
+        texts = [plain_table(heads, lines) for heads, lines in tables] + ["\n".join(notes)]
+        console.file.write("\n\n".join(texts) + "\n")
         return
-    table = Table(box=box.SIMPLE_HEAD)
-    for number, head in enumerate(heads):
-        table.add_column(head, justify="right" if number else "left")
-    for row, line in zip(rows, lines, strict=True):
-        table.add_row(*line, style="dim" if row.clairvoyant else None)
-    console.print(table)
+    for place, (heads, lines) in enumerate(tables):
+        table = Table(box=box.SIMPLE_HEAD)
+        for number, head in enumerate(heads):
+            table.add_column(head, justify="right" if number else "left")
+        for number, line in enumerate(lines):
+            table.add_row(*line, style="dim" if not place and rows[number].clairvoyant else None)
+        console.print(table)
     for note in notes:
         console.print(note, style="dim", markup=False, highlight=False)
 
@@ -268,9 +277,9 @@ def plain_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 # ---- the summary -----------------------------------------------------------------------------------------------------
 
 
-def write_summary(path: Path, rows: Sequence[Row], run: dict[str, Any]) -> None:
-    """Write rows and what identifies the run as JSON, in one piece; an infinite end of an interval is null."""
-    summary = {"format": FORMAT_VERSION, **run, "rows": [json_row(asdict(row)) for row in rows]}
+def write_summary(path: Path, rows: Sequence[Row], run: dict[str, Any], **more: Any) -> None:
+    """Write rows, what identifies the run, and more, as JSON, in one piece; an infinite end of an interval is null."""
+    summary = {"format": FORMAT_VERSION, **run, "rows": [json_row(asdict(row)) for row in rows], **json_row(more)}
     replace_file(path, json.dumps(summary, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 
@@ -280,6 +289,8 @@ def json_row(value: Any) -> Any:
         value = value._asdict()
     if isinstance(value, dict):
         return {key: json_row(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [json_row(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
