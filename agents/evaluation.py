@@ -80,6 +80,8 @@ def evaluate_agent(
     name: str | None = None,
     keep_actions: bool = False,
     progress: bool = False,
+    finished: Sequence[GameRecord] = (),
+    on_block: Callable[[list[GameRecord]], object] = lambda records: None,
 ) -> list[GameRecord]:
     """Play each deal once; records come in the order of the deals.
 
@@ -98,21 +100,38 @@ def evaluate_agent(
         name: what the records call the agent; its own name if None.
         keep_actions: keep every game's actions, for replays.
         progress: show a bar on the terminal.
+        finished: records of an earlier call with the same arguments, which was stopped: whole blocks from the first
+            deal on; these are not played again.
+        on_block: given all records so far each time that a block has ended.
 
     Raises:
-        PyramidError: an agent made for other rules, no deals, a deal twice, or a batch size, step limit or seed out
-        of range. IllegalMoveError: the agent chose an illegal action.
+        PyramidError: an agent made for other rules, no deals, a deal twice, a batch size, step limit or seed out of
+        range, or finished games that are none of this call. IllegalMoveError: the agent chose an illegal action.
     """
     _check_call(agent, rules, deals, seed, batch_size, max_steps)
     called = name or agent.name
-    records: list[GameRecord] = []
+    records = whole_blocks(finished, deals, batch_size)
     with progress_bar(progress) as bar:
-        task = bar.add_task(called, total=len(deals))
-        for start in range(0, len(deals), batch_size):
+        task = bar.add_task(called, total=len(deals), completed=len(records))
+        for start in range(len(records), len(deals), batch_size):
             games = _Games(agent, rules, deals[start : start + batch_size], seed, max_steps, keep_actions)
             games.play(lambda finished: bar.advance(task, finished))
             records.extend(games.records(called, seed))
+            on_block(records)
     return records
+
+
+def whole_blocks(records: Sequence[GameRecord], deals: NDArray[np.int64], batch_size: int) -> list[GameRecord]:
+    """Those of some records, of games in the order of the deals, that make whole blocks: what a stopped call leaves
+    for the next.
+
+    Raises:
+        PyramidError: they are not the games of the first deals.
+    """
+    if [record.deal for record in records] != deals[: len(records)].tolist():
+        raise PyramidError("finished games: expected those of the first deals, in their order")
+    whole = len(records) if len(records) == len(deals) else len(records) // batch_size * batch_size
+    return list(records[:whole])
 
 
 def warm_up(agent: Agent, rules: Rules) -> None:

@@ -283,6 +283,19 @@ def write_summary(path: Path, rows: Sequence[Row], run: dict[str, Any], **more: 
     replace_file(path, json.dumps(summary, indent=2, allow_nan=False, ensure_ascii=False) + "\n")
 
 
+def read_summary(path: Path) -> dict[str, Any]:
+    """Read what :func:`write_summary` wrote; PyramidError if there is none or it cannot be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PyramidError(f"{path}: no such file; an evaluation writes it as soon as games have finished") from None
+    except (OSError, ValueError) as error:
+        raise PyramidError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT_VERSION:
+        raise PyramidError(f"{path}: expected the summary of an evaluation, format {FORMAT_VERSION}")
+    return found
+
+
 def json_row(value: Any) -> Any:
     """The value with named tuples as objects and infinities as null."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,8 +23,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 import evaluate
-from agents import Agent, GreedyAgent, Observations, RandomAgent
+from agents import Agent, GreedyAgent, Observations, RandomAgent, measure
 from agents import bounds as bounds_module
+from agents import evaluation as evaluation_module
 from agents.bounds import MAX_STATES, BoundStore, DealBound, find_bounds, tightened
 from agents.evaluation import GameRecord, evaluate_agent, read_records, write_records
 from agents.report import Row, agent_row, bound_row, footnotes, plain_table, print_table, table_cells, write_summary
@@ -502,7 +504,7 @@ def test_ctrl_c_leaves_the_records_of_finished_agents(
             raise KeyboardInterrupt
         return evaluate_agent(agent, *args, **options)  # type: ignore[arg-type]  # a stand-in
 
-    monkeypatch.setattr(evaluate, "evaluate_agent", interrupted)
+    monkeypatch.setattr(measure, "evaluate_agent", interrupted)
     call = ["--agents", "random", "greedy", "--rules", "mini", "--deals", "test:0-9", "--out", str(tmp_path)]
     assert evaluate.main(call) == evaluate.INTERRUPTED
     assert {record.agent for record in read_records(tmp_path / "records.csv")} == {"random"}
@@ -516,13 +518,151 @@ def test_ctrl_c_during_the_first_agent_keeps_nothing_and_says_so(
     def interrupted(*args: object, **options: object) -> list[GameRecord]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate, "evaluate_agent", interrupted)
+    monkeypatch.setattr(measure, "evaluate_agent", interrupted)
     call = ["--agents", "greedy", "--rules", "mini", "--deals", "test:0-9", "--out", str(tmp_path / "out")]
     assert evaluate.main(call) == evaluate.INTERRUPTED
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "interrupted: no agent has finished, nothing is kept\n"
+    assert err == "interrupted: no game has finished, nothing is kept\n"
     assert not list(tmp_path.iterdir())
+
+
+class Killed(BaseException):
+    """Ends a run where it stands."""
+
+
+def untimed(folder: Path) -> tuple[list[GameRecord], dict[str, Any]]:
+    """Records and summary of a folder, without anything that was timed."""
+
+    def bare(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: bare(part) for key, part in value.items() if not key.startswith("seconds")}
+        return [bare(part) for part in value] if isinstance(value, list) else value
+
+    return without_time(read_records(folder / "records.csv")), bare(json.loads((folder / "summary.json").read_text()))
+
+
+def test_a_run_killed_ten_times_and_resumed_makes_the_same_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["--agents", "random", "greedy", "--rules", "mini", "--deals", "test:0-199", "--batch-size", "8"]
+    call += ["--bounds", str(tmp_path / "bounds"), "--workers", "1", "--actions"]
+    monkeypatch.chdir(tmp_path)
+    assert evaluate.main([*call, "--out", "out"]) == 0
+    straight = untimed(tmp_path / "out")
+    (tmp_path / "out").rename(tmp_path / "straight")
+    rng, deaths = np.random.default_rng(5), 0
+    play, replace_bytes, left = evaluation_module._Games.play, evaluation_module.replace_bytes, [3]
+
+    def played(games: Any, on_finished: Any) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        play(games, on_finished)
+
+    def written(path: Path, data: bytes) -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        replace_bytes(path, data)
+
+    monkeypatch.setattr(evaluation_module._Games, "play", played)
+    monkeypatch.setattr(evaluation_module, "replace_bytes", written)
+    monkeypatch.setattr(measure, "SAVE_EVERY_S", 0.0)
+    resumed = False
+    for _ in range(60):
+        left[0] = int(rng.integers(3, 24))
+        began = (tmp_path / "out" / "summary.json").exists()
+        try:
+            code = evaluate.main(["--resume", "out"] if began else [*call, "--out", "out"])
+        except Killed:
+            deaths += 1
+            continue
+        resumed = began
+        assert code == 0
+        break
+    assert deaths >= 10
+    assert resumed
+    assert untimed(tmp_path / "out") == straight
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_process_that_is_killed_leaves_what_can_be_gone_on_with(tmp_path: Path) -> None:
+    root = Path(evaluate.__file__).parent
+    code = "import sys, evaluate\nfrom agents import measure\nmeasure.SAVE_EVERY_S = 0.0\nsys.exit(evaluate.main())\n"
+    call = ["--agents", "random", "--rules", "mini", "--deals", "test:0-9999", "--batch-size", "16", "--no-bound"]
+    with subprocess.Popen([sys.executable, "-c", code, *call, "--out", str(tmp_path)], cwd=root) as process:
+        while not (tmp_path / "records.csv").exists() and process.poll() is None:
+            pass
+        process.kill()
+    games = len(read_records(tmp_path / "records.csv"))
+    assert 0 < games < 10_000
+    assert subprocess.run([sys.executable, "evaluate.py", "--resume", str(tmp_path)], cwd=root).returncode == 0
+    records, summary = untimed(tmp_path)
+    assert summary["complete"]
+    rules = read_rules("mini")
+    again = evaluate_agent(RandomAgent(rules), rules, parse_deals("test"), seed=0, batch_size=16)
+    assert records == without_time(again)
+
+
+def test_ctrl_c_keeps_the_games_of_the_agent_that_was_playing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play, blocks = evaluation_module._Games.play, []
+
+    def played(games: Any, on_finished: Any) -> None:
+        if len(blocks) == 3:
+            raise KeyboardInterrupt
+        play(games, on_finished)
+        blocks.append(len(games.deals))
+
+    call = ["--agents", "greedy", "--rules", "mini", "--deals", "test:0-49", "--batch-size", "10", "--no-bound"]
+    with monkeypatch.context() as patch:
+        patch.setattr(evaluation_module._Games, "play", played)
+        assert evaluate.main([*call, "--out", str(tmp_path / "out")]) == evaluate.INTERRUPTED
+    told = capsys.readouterr()
+    assert "interrupted: 20 games are kept; python evaluate.py --resume " in told.err  # the first block was the warm-up
+    assert told.out == ""
+    assert evaluate.main(["--resume", str(tmp_path / "out")]) == 0
+    assert [record.deal for record in read_records(tmp_path / "out" / "records.csv")] == list(range(50))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: (folder / "summary.json").unlink(), "no such file; an evaluation writes it"),
+        (lambda folder: (folder / "summary.json").write_text("{"), "summary.json: cannot be read"),
+        (lambda folder: (folder / "summary.json").write_text("{}"), "expected the summary of an evaluation"),
+        (lambda folder: (folder / "records.csv").write_text("a,b\n"), "expected the columns"),
+    ],
+)
+def test_what_cannot_be_gone_on_with_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Callable[[Path], object], said: str
+) -> None:
+    call = ["--agents", "greedy", "--rules", "mini", "--deals", "test:0-4", "--no-bound", "--out", str(tmp_path)]
+    assert evaluate.main(call) == 0
+    assert evaluate.main(["--resume", str(tmp_path), "--seed", "1"]) == evaluate.BAD_CALL
+    assert "--resume: expected the folder alone" in capsys.readouterr().err
+    spoil(tmp_path)
+    assert evaluate.main(["--resume", str(tmp_path)]) == evaluate.BAD_CALL
+    assert said in capsys.readouterr().err
+
+
+def test_another_version_or_other_games_are_not_gone_on_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["--agents", "greedy", "--rules", "mini", "--deals", "test:0-4", "--no-bound", "--out", str(tmp_path)]
+    assert evaluate.main(call) == 0
+    path, records = tmp_path / "summary.json", tmp_path / "records.csv"
+    text, games = path.read_text(), records.read_text()
+    path.write_text(text.replace('"version": "', '"version": "9'))
+    assert evaluate.main(["--resume", str(tmp_path)]) == evaluate.BAD_CALL
+    assert "was written by pyramid_env 9" in capsys.readouterr().err
+    path.write_text(text)
+    lines = games.splitlines(keepends=True)
+    records.write_text("".join([lines[0], lines[2], lines[1], *lines[3:]]))
+    assert evaluate.main(["--resume", str(tmp_path)]) == evaluate.BAD_CALL
+    assert "expected those of the first deals" in capsys.readouterr().err
 
 
 def test_ctrl_c_while_the_call_is_checked_shows_no_traceback(
@@ -572,7 +712,7 @@ def test_an_earlier_runs_files_are_not_replaced_unless_asked(
 def test_damaged_bounds_are_found_before_any_game_is_played(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluate, "evaluate_agent", lambda *args, **options: pytest.fail("a game was played"))
+    monkeypatch.setattr(measure, "evaluate_agent", lambda *args, **options: pytest.fail("a game was played"))
     store = BoundStore(tmp_path / "bounds", MINI, LIMITS)
     store.path.parent.mkdir()
     store.path.write_text("damaged")

@@ -1,0 +1,254 @@
+"""Measure: plays agents over the same deals, finds the bounds, keeps and reports what comes of it.
+
+It can be stopped at any time, and gone on with: finished games are kept, and the report is the same but for seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.base import Agent
+from agents.bounds import DealBound, find_bounds, tightened
+from agents.details import (
+    compare,
+    comparison_cells,
+    comparison_notes,
+    deal_classes,
+    details_cells,
+    details_notes,
+    details_of,
+)
+from agents.evaluation import GameRecord, evaluate_agent, read_records, warm_up, whole_blocks, write_records
+from agents.report import Row, agent_row, bound_row, footnotes, print_table, read_summary, write_summary
+from agents.submission import Submission, row_values, verify, write_submission
+from pyramid_env import __version__
+from pyramid_env.benchmark import format_deals, may_be_training_deals
+from pyramid_env.errors import PyramidError
+from pyramid_env.rules import Rules
+from pyramid_env.solver import Limits
+
+RECORDS_FILE: Final = "records.csv"
+SUMMARY_FILE: Final = "summary.json"
+SAVE_EVERY_S: Final = 5.0
+"""Finished games are written to disk this often; a kill loses what was played since."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A checked call: everything that takes long starts from here.
+
+    Attributes:
+        rules, deals, agents: who plays what; agents by what tables call them.
+        options: of the command line.
+        out: folder of records and summary.
+        arguments: the command line's words.
+        about: what a submission states, if one is asked for.
+        kept: games of a call that was stopped, by agent.
+    """
+
+    rules: Rules
+    deals: NDArray[np.int64]
+    agents: dict[str, Agent]
+    options: argparse.Namespace
+    out: Path
+    arguments: list[str]
+    about: dict[str, str] | None
+    kept: dict[str, list[GameRecord]] = field(default_factory=dict)
+
+    @property
+    def command(self) -> str:
+        """The call, to be typed again."""
+        return shlex.join(["python", "evaluate.py", *self.arguments])
+
+    def describe(self) -> dict[str, Any]:
+        """What the summary says of the run, besides its rows."""
+        options = self.options
+        return {
+            "command": self.command,
+            "version": __version__,
+            "rules": str(self.rules),
+            "switches": self.rules.to_dict(),
+            "deals": format_deals(self.deals),
+            "seed": options.seed,
+            "batch_size": options.batch_size,
+            "max_steps": options.max_steps,
+            "threads": options.threads,
+            "bound_limits": None if options.no_bound else asdict(Limits(max_states=options.max_states)),
+        }
+
+    def lines(self) -> list[str]:
+        """The same for people, below the table."""
+        said = (
+            f"{self.rules} · deals {format_deals(self.deals)} · seed {self.options.seed} · "
+            f"batch {self.options.batch_size} · step limit {self.options.max_steps} · pyramid_env {__version__}"
+        )
+        training = ["Some deals lie in the training range: a trained agent may have met them."]
+        return [said, self.command, *(training if may_be_training_deals(self.deals) else [])]
+
+
+def kept_games(folder: Path) -> tuple[list[str], dict[str, list[GameRecord]]]:
+    """The command line of an evaluation that wrote to a folder, and the games that it finished, by agent.
+
+    Raises:
+        PyramidError: nothing there to go on with, files that cannot be read, or made by another version.
+    """
+    summary = read_summary(folder / SUMMARY_FILE)
+    if "arguments" not in summary or summary.get("version") != __version__:
+        made = summary.get("version", "an unknown version")
+        raise PyramidError(
+            f"--resume: {folder} was written by pyramid_env {made}, in another way than by {__version__}"
+        )
+    games: dict[str, list[GameRecord]] = {}
+    for record in read_records(folder / RECORDS_FILE) if (folder / RECORDS_FILE).exists() else ():
+        games.setdefault(record.agent, []).append(record)
+    return summary["arguments"], games
+
+
+def play_and_report(run: Run) -> bool:
+    """Play all agents, find the bounds, print the table. Ctrl-C ends the work, not the report on what is finished.
+
+    Returns:
+        Whether all was done.
+    """
+    games = _Kept(run)
+    bounds, done = None, True
+    try:
+        _play(run, games)
+        bounds = _bounds(run, games.finished)
+    except KeyboardInterrupt:
+        done = False
+        if not games.count:
+            print("interrupted: no game has finished, nothing is kept", file=sys.stderr)
+            return False
+        games.write()
+        said = f"interrupted: {games.count:,} games are kept; python evaluate.py --resume {shlex.quote(str(run.out))}"
+        print(f"{said} goes on", file=sys.stderr)
+    if games.finished:
+        _report(run, games.finished, bounds, complete=done)
+    return done
+
+
+class _Kept:
+    """All games so far, and their files.
+
+    Attributes:
+        records: by agent; the last agent's may be some of its games.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run: Final = run
+        self._written_at = time.monotonic()
+        self.records: dict[str, list[GameRecord]] = {}
+        for name in run.agents:
+            if run.kept.get(name):
+                self.records[name] = whole_blocks(run.kept[name], run.deals, run.options.batch_size)
+
+    @property
+    def finished(self) -> dict[str, list[GameRecord]]:
+        """Of agents that have played all deals."""
+        return {name: games for name, games in self.records.items() if len(games) == len(self._run.deals)}
+
+    @property
+    def count(self) -> int:
+        """Games so far."""
+        return sum(map(len, self.records.values()))
+
+    def note(self, name: str, records: list[GameRecord]) -> None:
+        """An agent has these games now; they are written if it is time."""
+        self.records[name] = records
+        if time.monotonic() - self._written_at > SAVE_EVERY_S or len(records) == len(self._run.deals):
+            self.write()
+
+    def write(self) -> None:
+        """Write all games, and what is known from them."""
+        _write(self._run, self.records, _rows(self._run, self.finished, None), complete=False)
+        self._written_at = time.monotonic()
+
+
+def _play(run: Run, games: _Kept) -> None:
+    """Play agent after agent, as far as they have not played."""
+    options = run.options
+    for name, agent in run.agents.items():
+        if name not in games.finished:
+            warm_up(agent, run.rules)
+            evaluate_agent(
+                agent,
+                run.rules,
+                run.deals,
+                seed=options.seed,
+                batch_size=options.batch_size,
+                max_steps=options.max_steps,
+                name=name,
+                keep_actions=options.actions,
+                progress=True,
+                finished=games.records.get(name, ()),
+                on_block=partial(games.note, name),
+            )
+        print(f"{name}: {len(games.records[name]):,} games", file=sys.stderr)
+
+
+def _bounds(run: Run, records: dict[str, list[GameRecord]]) -> list[DealBound] | None:
+    options = run.options
+    if options.no_bound:
+        return None
+    found = find_bounds(
+        run.rules,
+        run.deals,
+        limits=Limits(max_states=options.max_states),
+        workers=options.workers,
+        folder=options.bounds,
+        progress=True,
+    )
+    return tightened(found, (record for games in records.values() for record in games))
+
+
+def _rows(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound] | None) -> list[Row]:
+    rows = [
+        agent_row(games, run.rules, clairvoyant=run.agents[name].clairvoyant, bounds=bounds)
+        for name, games in records.items()
+    ]
+    return rows if bounds is None else [*rows, bound_row(bounds, run.rules)]
+
+
+def _write(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], *, complete: bool, **more: Any) -> None:
+    told = {"arguments": run.arguments, **run.describe(), "complete": complete}
+    write_summary(run.out / SUMMARY_FILE, rows, told, **more)  # first: it says how to go on
+    write_records(run.out / RECORDS_FILE, [record for games in records.values() for record in games])
+
+
+def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound] | None, *, complete: bool) -> None:
+    rows = _rows(run, records, bounds)
+    classes = deal_classes(run.rules, run.deals.tolist())
+    details = [details_of(name, games, classes) for name, games in records.items()]
+    pairs = compare(records)
+    _write(run, records, rows, complete=complete, details=details, comparisons=pairs)
+    if run.about is not None and complete:
+        _submit(run, records, rows, run.about)
+    unproven = sum(not bound.proven for bound in bounds or [])
+    notes = [*footnotes(rows, run.rules, unproven=unproven), *details_notes(details)]
+    more = [details_cells(details)]
+    if pairs:
+        more.append(comparison_cells(pairs))
+        notes += comparison_notes(pairs)
+    print_table(rows, [*notes, *run.lines(), f"files: {run.out}"], more=more)
+
+
+def _submit(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], about: dict[str, str]) -> None:
+    """Write the submission, and check it as anybody would."""
+    ((name, games),) = records.items()
+    agent = run.agents[name]
+    told = {"agent": name, "level": agent.level, "clairvoyant": agent.clairvoyant, **about}
+    file: Path = run.options.submission
+    write_submission(file, Submission(told, run.describe(), games, list(map(row_values, rows))))
+    verify(file, workers=run.options.workers, folder=run.options.bounds)
+    print(f"submission: {file}, checked", file=sys.stderr)
