@@ -145,9 +145,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--bounds", type=Path, default=default_folder(), help="folder that keeps bounds between runs")
     parser.add_argument("--batch-size", type=int, default=BATCH_SIZE, help="games played side by side")
     parser.add_argument(
-        "--threads", type=int, default=1,
-        help="torch threads of trained agents; more than one can be far slower, above all on cores that are shared",
-    )  # fmt: skip
+        "--threads", type=int, default=os.cpu_count() or 1, help="of a trained agent; results do not depend on it"
+    )
     parser.add_argument("--max-steps", type=int, default=MAX_STEPS, help="a longer game is stopped, and not won")
     return parser
 

@@ -39,10 +39,12 @@ class Agent(ABC):
         name: what tables call it.
         level: information level of the observations it wants: ``"table"``, ``"memory"`` or ``"clairvoyant"``.
         rules: the rules it plays by.
+        threads: so many it may use in a call; which results do not depend on. Most use one whatever it is.
     """
 
     name: str = ""
     level: str = "table"
+    threads: int = 1
 
     def __init__(self, rules: Rules) -> None:
         self.rules: Final = rules
@@ -144,7 +146,8 @@ def make_agent(spec: str, rules: Rules | str = "pyramid", *, threads: int | None
             checkpoint file; ``"runs/x:sampled"`` draws actions from the policy instead of taking the likeliest; or
             ``"module:factory"``, a class or function of the rules that makes an agent of yours (agents/foreign.py).
         rules: the rules it is to play; a trained agent of other rules is refused.
-        threads: torch threads, for the whole process, set when a trained agent is loaded; None leaves them as they are.
+        threads: that a trained agent may use (:attr:`Agent.threads`); torch gets one for the whole process then, since
+            its own threads mostly wait for each other here. None leaves both as they are.
 
     Raises:
         AgentError: unknown name and no such path (the nearest name is named), or a checkpoint that does not fit.
@@ -191,6 +194,8 @@ def _load(path: Path, rules: Rules, option: str, threads: int | None) -> Agent:
         ) from None
     if option not in ("", "sampled"):
         raise AgentError(f"{path}: expected no option or 'sampled', got {option!r}")
+    agent = load(path, rules, deterministic=option != "sampled")
     if threads is not None:
-        torch.set_num_threads(threads)
-    return load(path, rules, deterministic=option != "sampled")
+        torch.set_num_threads(1)
+        agent.threads = threads
+    return agent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,11 @@ from pyramid_env.observation import layout
 from pyramid_env.rules import Rules
 
 BLOCK: Final = 256
-"""Positions that the network looks at together: what it works on stays in the processor's cache."""
+"""Positions that a network learns from, or plays, together: what it works on stays in the processor's cache."""
+
+PART: Final = 128
+"""Positions that it looks at together when it plays as an agent: threads take parts, and the parts, so the results, are
+the same for any number of them."""
 
 
 class TokenAgent(Agent):
@@ -43,6 +48,7 @@ class TokenAgent(Agent):
         self._layout: Final = layout(rules, level)
         self._deterministic: Final = deterministic
         self._memory = torch.zeros(0, network.recurrent)  # (B, H) of the games of the present block
+        self._crew: ThreadPoolExecutor | None = None
 
     def begin(self, games: int) -> None:
         """See :meth:`Agent.begin`."""
@@ -77,9 +83,9 @@ class TokenAgent(Agent):
         which = np.arange(len(legal))
         if not self.network.recurrent:
             which = np.flatnonzero((legal >= 0).sum(axis=1) > 1)  # an only move needs no thought
-        for start in range(0, which.size, BLOCK):
-            some = which[start : start + BLOCK]
-            with torch.no_grad():
+
+        def play(some: NDArray[np.intp]) -> None:
+            with torch.no_grad():  # which holds for one thread alone
                 logits, _, after = self.network.step(
                     torch.from_numpy(rows[some]), memory[some], torch.from_numpy(legal[some])
                 )
@@ -88,6 +94,15 @@ class TokenAgent(Agent):
             if not self._deterministic:
                 draw_slots(logits.numpy(), lots[some], chosen, np.empty(len(some), np.float32))
             slots[some] = chosen
+
+        parts = [which[start : start + PART] for start in range(0, which.size, PART)]
+        if self.threads > 1 and len(parts) > 1:
+            if self._crew is None:
+                self._crew = ThreadPoolExecutor(self.threads)
+            list(self._crew.map(play, parts))
+        else:
+            for some in parts:
+                play(some)
         return legal[np.arange(len(legal)), slots].astype(np.int64), memory
 
 

@@ -95,3 +95,14 @@ def test_a_run_that_is_no_preset_needs_a_file(tmp_path):
     with pytest.raises(PyramidError, match="expected a run folder"):
         ship(tmp_path / "run")
     assert FOLDER.is_dir()
+
+
+@pytest.mark.parametrize("spec", ["shipped", "shipped:sampled"])
+def test_threads_share_a_move_out_and_play_the_same_games(spec):
+    rules, played = pe.rules("one_pass"), []
+    for threads in (1, 2, 3):
+        agent = make_agent(spec, rules, threads=threads)
+        games = evaluate_agent(agent, rules, parse_deals("validation:0-299"), seed=0, batch_size=300, keep_actions=True)
+        assert (agent._crew is not None) == (threads > 1)
+        played.append([game.actions for game in games])
+    assert played[0] == played[1] == played[2]
