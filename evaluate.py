@@ -79,6 +79,7 @@ def check_call(arguments: Sequence[str]) -> Run | list[Path]:
         if getattr(options, name) < least:
             raise PyramidError(f"--{name.replace('_', '-')}: expected {least} or more, got {getattr(options, name)}")
     about = _check_submission(options)
+    options.actions |= options.regret or about is not None
     out = options.out or _new_folder(rules)
     check_folder(out, "--out")
     old = [name for name in (RECORDS_FILE, SUMMARY_FILE) if (out / name).exists()]
@@ -101,7 +102,6 @@ def _check_submission(options: argparse.Namespace) -> dict[str, str] | None:
     if options.submission.exists() and not options.overwrite:
         raise PyramidError(f"--submission: {options.submission} is already there; --overwrite replaces it")
     check_folder(options.submission.parent, "--submission")
-    options.actions = True
     return check_statement(options.about)
 
 
@@ -133,6 +133,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, help="folder for records and summary (default: a new one in results/)")
     parser.add_argument("--overwrite", action="store_true", help="replace records and summary of an earlier run there")
     parser.add_argument("--actions", action="store_true", help="keep every game's actions in the records")
+    parser.add_argument(
+        "--regret", action="store_true", help="say move by move what each agent lost: some 20 to 50 ms a game"
+    )
     parser.add_argument(
         "--submission", type=Path, metavar="FILE", help="write result and games of one agent as one file"
     )

@@ -29,6 +29,7 @@ from agents.details import (
     details_of,
 )
 from agents.evaluation import GameRecord, evaluate_agent, read_records, warm_up, whole_blocks, write_records
+from agents.regret import Regret, gap_notes, regret_cells, regret_notes, regret_of
 from agents.report import Row, agent_row, bound_row, footnotes, print_table, read_summary, write_summary
 from agents.submission import Submission, row_values, verify, write_submission
 from pyramid_env import __version__
@@ -230,8 +231,8 @@ def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBou
     rows = _rows(run, records, bounds)
     classes = deal_classes(run.rules, run.deals.tolist())
     details = [details_of(name, games, classes) for name, games in records.items()]
-    pairs = compare(records)
-    _write(run, records, rows, complete=complete, details=details, comparisons=pairs)
+    pairs, regret = compare(records), _regret(run, records) if complete else []
+    _write(run, records, rows, complete=complete, details=details, comparisons=pairs, regret=regret)
     if run.about is not None and complete:
         _submit(run, records, rows, run.about)
     unproven = sum(not bound.proven for bound in bounds or [])
@@ -240,7 +241,23 @@ def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBou
     if pairs:
         more.append(comparison_cells(pairs))
         notes += comparison_notes(pairs)
+    if regret:
+        more += regret_cells(regret)
+        notes += regret_notes(regret)
+    proven = bounds is not None and all(bound.proven for bound in bounds)
+    notes += gap_notes(records, [bound.score_high for bound in bounds] if bounds and proven else None)
     print_table(rows, [*notes, *run.lines(), f"files: {run.out}"], more=more)
+
+
+def _regret(run: Run, records: dict[str, list[GameRecord]]) -> list[Regret]:
+    """Where each agent's regret comes from, if that was asked for."""
+    options = run.options
+    if not options.regret:
+        return []
+    return [
+        regret_of(name, games, run.rules, max_states=options.max_states, workers=options.workers, progress=True)
+        for name, games in records.items()
+    ]
 
 
 def _submit(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], about: dict[str, str]) -> None:

@@ -112,7 +112,7 @@ def permutation_test(ours: ArrayLike, theirs: ArrayLike, *, resamples: int = 9_9
     first, second = _pairs(ours, theirs)
     differences = first - second
     differences = differences[differences != 0.0]  # the others have no sign
-    if not differences.size:
+    if differences.size < 2:
         return 1.0
     found = stats.permutation_test(
         (differences,), np.mean, permutation_type="samples", vectorized=True, n_resamples=resamples,

@@ -52,7 +52,11 @@ VARIANTS: Final = (
     _ppo("ordered", "and winnable deals, easy ones first", "env.deals=ordered"),
     _ppo("starts", "and half of the games begun on the solver's lines", "env.starts.share=0.5"),
     _ppo("critic", "and a critic that sees all cards", "ppo.asymmetric_critic=true", steps=1_000_000),
-    _ppo("cards", "and the cards as a graph", "network.groups=0", "network.cards=64", steps=200_000),
+    _ppo("choices", "and moves without a choice left out", "env.skip_forced=true"),
+    _ppo(
+        "cards", "and the cards as a graph, learning in bfloat16", "network.groups=0", "network.cards=64",
+        "network.half=true", steps=250_000,
+    ),
     _ppo(
         "together", "shaping, starts and critic together", "env.reward=shaped", "env.starts.share=0.5",
         "ppo.asymmetric_critic=true", steps=1_000_000,
