@@ -302,7 +302,7 @@ def json_row(value: Any) -> Any:
         value = value._asdict()
     if isinstance(value, dict):
         return {key: json_row(part) for key, part in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [json_row(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
