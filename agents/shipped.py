@@ -1,6 +1,7 @@
 """Shipped agents: the trained networks that come with the kit, one for each preset that has one, and how they got here.
 
     python -m agents.shipped runs/pyramid_teacher     the best checkpoint of a run becomes the shipped one of its preset
+    python -m agents.shipped --last runs/one_pass_ppo     its last one, where wins are too rare to tell which is best
 
 Such a file holds the weights to play with, the run's settings and versions and its training curve, and those of the run
 that it began with; nothing that only a training needs.
@@ -44,12 +45,13 @@ def shipped_presets() -> list[str]:
     return [preset for preset in PRESETS if (FOLDER / f"{preset}{_SUFFIX}").is_file()]
 
 
-def ship(run: Path, file: Path | None = None) -> Path:
+def ship(run: Path, file: Path | None = None, *, last: bool = False) -> Path:
     """Write the best checkpoint of a run folder as a file to ship; its path.
 
     Args:
         run: folder of train.py.
         file: where; None: among the shipped ones, by the name of the preset.
+        last: take the last checkpoint instead.
 
     Raises:
         PyramidError: no run folder, no checkpoint, or its rules are no preset and no file is named.
@@ -62,12 +64,13 @@ def ship(run: Path, file: Path | None = None) -> Path:
     from agents.run_folder import RunFolder
 
     config = RunFolder(run).config()
-    checkpoint = load_checkpoint(checkpoint_path(run))
+    checkpoint = load_checkpoint(RunFolder(run).checkpoint_path("latest") if last else checkpoint_path(run))
     if file is None:
         if str(config.game) not in PRESETS:
             raise PyramidError(f"{run}: expected a run on a preset, got {config.game}; name a file to write")
         file = FOLDER / f"{config.game}{_SUFFIX}"
-    save_checkpoint(replace(checkpoint, optimizer={}, training={}, progress=_told(run)), file)
+    told = {**_told(run), "steps": checkpoint.progress["steps"], "chosen": "last" if last else "best"}
+    save_checkpoint(replace(checkpoint, optimizer={}, training={}, progress=told), file)
     return file
 
 
@@ -111,10 +114,11 @@ def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m agents.shipped", description="Make a run's agent a shipped one.")
     parser.add_argument("run", type=Path, help="run folder of train.py")
+    parser.add_argument("--last", action="store_true", help="the last checkpoint instead of the best")
     parser.add_argument("file", type=Path, nargs="?", help="where (default: the shipped agent of the run's preset)")
     options = parser.parse_args()
     try:
-        print(ship(options.run, options.file))
+        print(ship(options.run, options.file, last=options.last))
     except (PyramidError, OSError) as error:
         print(f"python -m agents.shipped: error: {error}", file=sys.stderr)
         return 2

@@ -108,10 +108,11 @@ def origin(preset: str) -> str:
     found, called = [], "Shipped agent"
     while told is not None:
         curve = ", ".join(f"{point['steps'] / 1e6:.1f} M {point['win_rate']:.1%}" for point in told["curve"])
+        call, deals = f"`python {' '.join(told['command'])}`", told["config"]["evaluation"]["deals"]
+        chosen = f"the {told.get('chosen', 'best')} of its checkpoints, at {told['steps']:,} steps"
         found.append(
-            f"{called}: `python {' '.join(told['command'])}`, {told['hours']:.1f} hours, seed {told['seed']}; the best "
-            f"of its checkpoints, at {told['steps']:,} steps. Wins of {told['config']['evaluation']['deals']} on the "
-            f"way: {curve}.\n"
+            f"{called}: {call}, {told['hours']:.1f} hours, seed {told['seed']}; {chosen}. Wins of {deals} on the way: "
+            f"{curve}.\n"
         )
         told, called = told.get("before"), "It began with"
     return "\n".join(found)

@@ -81,6 +81,12 @@ def test_a_run_becomes_a_file_to_ship(tmp_path):
     ]
     assert played[0] == played[1]
     assert shipped.progress["before"] is None
+    assert shipped.progress["chosen"] == "best"
+    last = load_checkpoint(ship(tmp_path / "run", tmp_path / "last.safetensors", last=True))
+    latest = load_checkpoint(tmp_path / "run" / "checkpoints" / "latest.safetensors")
+    assert all((last.policy[name] == weight).all() for name, weight in latest.policy.items())
+    assert (last.progress["chosen"], last.progress["steps"]) == ("last", 512)
+    assert last.progress["curve"] == shipped.progress["curve"]
     for number, init in enumerate((tmp_path / "run", file)):  # a run, and what was shipped of it
         later = tmp_path / f"later{number}"
         train(make_config({**config.to_dict(), "init": str(init)}, []), later)
