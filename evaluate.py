@@ -26,6 +26,7 @@ from agents import Agent, agent_names, make_agent
 from agents.bounds import MAX_STATES, BoundStore, default_folder
 from agents.evaluation import BATCH_SIZE, MAX_STEPS, GameRecord, check_folder
 from agents.measure import RECORDS_FILE, SUMMARY_FILE, Run, kept_games, play_and_report
+from agents.page import REPLAYS
 from agents.report import footnotes, print_table
 from agents.submission import STATED, check_statement, verify
 from pyramid_env import __version__
@@ -74,12 +75,15 @@ def check_call(arguments: Sequence[str]) -> Run | list[Path]:
         options.out, options.overwrite = resumed, True
     rules = read_rules(options.rules)
     deals = parse_deals(options.deals)
-    least_values = {"seed": 0, "batch_size": 1, "max_steps": 1, "workers": 1, "max_states": 1, "threads": 1}
+    least_values = {
+        "seed": 0, "batch_size": 1, "max_steps": 1, "workers": 1, "max_states": 1, "threads": 1, "replays": 0,
+    }  # fmt: skip
     for name, least in least_values.items():
         if getattr(options, name) < least:
             raise PyramidError(f"--{name.replace('_', '-')}: expected {least} or more, got {getattr(options, name)}")
     about = _check_submission(options)
-    options.actions |= options.regret or about is not None
+    _check_html(options.html, options.overwrite)
+    options.actions |= options.regret or about is not None or options.html is not None
     out = options.out or _new_folder(rules)
     check_folder(out, "--out")
     old = [name for name in (RECORDS_FILE, SUMMARY_FILE) if (out / name).exists()]
@@ -103,6 +107,17 @@ def _check_submission(options: argparse.Namespace) -> dict[str, str] | None:
         raise PyramidError(f"--submission: {options.submission} is already there; --overwrite replaces it")
     check_folder(options.submission.parent, "--submission")
     return check_statement(options.about)
+
+
+def _check_html(file: Path | None, overwrite: bool) -> None:
+    """PyramidError unless the page can be written."""
+    if file is None:
+        return
+    if file.is_dir():
+        raise PyramidError(f"--html: expected a file to write, got the folder {file}")
+    if file.exists() and not overwrite:
+        raise PyramidError(f"--html: {file} is already there; --overwrite replaces it")
+    check_folder(file.parent, "--html")
 
 
 class _OneLineParser(argparse.ArgumentParser):
@@ -136,6 +151,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--regret", action="store_true", help="say move by move what each agent lost: some 20 to 50 ms a game"
     )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with tables, plots and replays")
+    parser.add_argument("--replays", type=int, default=REPLAYS, help="games to step through on the page")
     parser.add_argument(
         "--submission", type=Path, metavar="FILE", help="write result and games of one agent as one file"
     )

@@ -28,7 +28,16 @@ from agents.details import (
     details_notes,
     details_of,
 )
-from agents.evaluation import GameRecord, evaluate_agent, read_records, warm_up, whole_blocks, write_records
+from agents.evaluation import (
+    GameRecord,
+    evaluate_agent,
+    read_records,
+    replace_file,
+    warm_up,
+    whole_blocks,
+    write_records,
+)
+from agents.page import Report, curve_of, page_text
 from agents.regret import Regret, gap_notes, regret_cells, regret_notes, regret_of
 from agents.report import Row, agent_row, bound_row, footnotes, print_table, read_summary, write_summary
 from agents.submission import Submission, row_values, verify, write_submission
@@ -235,6 +244,25 @@ def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBou
     _write(run, records, rows, complete=complete, details=details, comparisons=pairs, regret=regret)
     if run.about is not None and complete:
         _submit(run, records, rows, run.about)
+    if run.options.html is not None and complete:
+        report = Report(
+            rules=run.rules,
+            rows=rows,
+            details=details,
+            comparisons=pairs,
+            regret=regret,
+            games=records,
+            bounds=bounds,
+            lines=run.lines(),
+            summary=read_summary(run.out / SUMMARY_FILE),
+            agents=run.agents,
+            curves=_curves(run),
+            replays=run.options.replays,
+            max_states=run.options.max_states,
+            workers=run.options.workers,
+        )
+        replace_file(run.options.html, page_text(report))
+        print(f"page: {run.options.html}", file=sys.stderr)
     unproven = sum(not bound.proven for bound in bounds or [])
     notes = [*footnotes(rows, run.rules, unproven=unproven), *details_notes(details)]
     more = [details_cells(details)]
@@ -258,6 +286,12 @@ def _regret(run: Run, records: dict[str, list[GameRecord]]) -> list[Regret]:
         regret_of(name, games, run.rules, max_states=options.max_states, workers=options.workers, progress=True)
         for name, games in records.items()
     ]
+
+
+def _curves(run: Run) -> dict[str, list[dict[str, Any]]]:
+    """How the agents learned, as far as that is known."""
+    specs = zip(run.agents.items(), run.options.agents, strict=True)
+    return {name: curve_of(spec, agent, run.rules) for (name, agent), spec in specs}
 
 
 def _submit(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], about: dict[str, str]) -> None:
