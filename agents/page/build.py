@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -127,7 +128,7 @@ def _table(
 
     def cell(place: int, text: str) -> str:
         kind = "interval" if heads[place] == _INTERVAL else "words" if place in left else ""
-        return f"<td{f' class={chr(34)}{kind}{chr(34)}' if kind else ''}>{escape(text)}</td>"
+        return f"<td{_class(kind)}>{escape(_minus(text))}</td>"
 
     top = "".join(
         f'<th scope="col"{" style=text-align:left" if place in left else ""}>{escape(head)}</th>'
@@ -135,13 +136,22 @@ def _table(
     )
     rows = []
     for number, (first, *others) in enumerate(lines):
-        kind = f' class="{kinds[number]}"' if kinds and kinds[number] else ""
+        kind = _class(kinds[number] if kinds else "")
         cells = "".join(cell(place, text) for place, text in enumerate(others, 1))
         rows.append(f'<tr{kind}><th scope="row">{escape(first)}</th>{cells}</tr>')
     return (
         f'<div class="scroll" role="region" aria-label="{escape(what)}" tabindex="0"><table>'
         f"<thead><tr>{top}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""
+
+
+def _minus(text: str) -> str:
+    """With real minus signs, as wide as a plus."""
+    return re.sub(r"(?<!\S)-(?=[0-9])", "−", text)
 
 
 def _meanings(heads: Sequence[str], meanings: Mapping[str, str], notes: Sequence[str]) -> str:
@@ -155,7 +165,8 @@ def _meanings(heads: Sequence[str], meanings: Mapping[str, str], notes: Sequence
         else:
             loose.append(note)
     own = {head: meanings[head] for head in dict.fromkeys(heads) if head in meanings and head not in said}
-    every = {**own, **said}
+    found = {**own, **said}
+    every = {of: found[of] for of in [*dict.fromkeys(heads), *said] if of in found}  # in the order of the columns
     terms = "".join(f"<dt>{escape(of)}</dt><dd>{escape(text)}</dd>" for of, text in every.items())
     return f'<dl class="meanings">{terms}</dl>' + "".join(f'<p class="note">{escape(note)}</p>' for note in loose)
 
@@ -257,7 +268,7 @@ def _replays(chosen: Sequence[Chosen], report: Report, games: Sequence[Mapping[s
         bound = "–" if each.best is None else str(each.best)
         values = (record.deal, each.why, record.score, bound, record.steps)
         cells = "".join(
-            f"<td{' class=words' if place == 1 else ''}>{escape(str(value)).replace('-', '−')}</td>"
+            f"<td{' class=words' if place == 1 else ''}>{escape(_minus(str(value)))}</td>"
             for place, value in enumerate(values)
         )
         link = f'<a href="#game={number}&amp;move={dearest}">game {number}</a>'

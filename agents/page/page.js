@@ -36,7 +36,7 @@
       `<rect class="face" x=".02" y=".02" width=".96" height="${table.height - 0.04}" rx=".1"/>` +
       `<text class="${ink}" x=".09" y=".46" font-size="${size}">${rank(id)}</text>` +
       `<path class="${ink}" transform="translate(.75 .3) scale(.15)" d="${table.suits[suit(id)]}"/>` +
-      `<path class="${ink}" transform="translate(.5 .95) scale(.27)" d="${table.suits[suit(id)]}"/></g>`;
+      (kind === "covered" ? "" : `<path class="${ink}" transform="translate(.5 .95) scale(.27)" d="${table.suits[suit(id)]}"/>`) + "</g>";
   }
   const slot = (x, y, kind, pattern) => `<g transform="translate(${x} ${y})">` +
     `<rect class="${kind}" x=".02" y=".02" width=".96" height="${table.height - 0.04}" rx=".1"/>` +

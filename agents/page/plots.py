@@ -86,7 +86,8 @@ def score_plot(games: Mapping[str, Sequence[GameRecord]], bounds: Sequence[DealB
             picture.line(left, base, right, base, "axis")
             picture.text(left - 6, base + 3, "0", anchor="end")
             picture.text(left - 6, base - _ROW + 4, f"{100 * most:.0f} %", anchor="end")
-            picture.text(left + 4, base - _ROW - 4, f"{name} · mean {scores[name].mean():.1f}", kind="name")
+            mean_text = f" · mean {scores[name].mean():.1f}".replace("-", "−")
+            picture.text(left + 4, base - _ROW - 4, shortened(name, right - left - 90) + mean_text, kind="name")
         return picture
 
     bound = "" if behind is None else " The grey outline is the bound: the best score of each deal, all cards known."
@@ -118,7 +119,7 @@ def difficulty_plot(details: Sequence[Details]) -> Plot | None:
             centre = left + room * (place + 0.5)
             games = details[0].by_difficulty[kind].games
             picture.text(centre, bottom + 18, kind, anchor="middle", kind="name")
-            picture.text(centre, bottom + 34, f"{games:,} deals", anchor="middle")
+            picture.text(centre, bottom + 34, f"{games:,} deal{'s' * (games != 1)}", anchor="middle")
             step = min(26.0, room * 0.8 / len(details))
             for number, each in enumerate(details):
                 wins = each.by_difficulty[kind].wins
@@ -157,7 +158,7 @@ def pass_plot(details: Sequence[Details]) -> Plot:
         picture.across(marks, top, height - 44, "share of all games, %")
         for number, each in enumerate(details):
             y, x = top + 44 * number, left
-            picture.text(left, y + 14, each.name, kind="name")
+            picture.text(left, y + 14, shortened(each.name, wide), kind="name")
             left_over = 1.0 - sum(each.cleared.values())
             parts = [(f"pass {name}" if name != "later" else "later", each.cleared[name], f"p{name}") for name in shown]
             for name, share, kind in [*parts, ("not cleared", left_over, "pnone")]:

@@ -18,7 +18,7 @@ from pyramid_env.kernels import CURSOR, PASS, SCORE
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.positions import position_of
-from pyramid_env.render.layout import CARD_HEIGHT, COLUMN_STEP, FAN_DOWN, FAN_RIGHT, ROW_STEP
+from pyramid_env.render.layout import CARD_HEIGHT, CARD_WIDTH, COLUMN_STEP, FAN_DOWN, FAN_RIGHT, ROW_STEP
 from pyramid_env.render.svg import SUITS
 from pyramid_env.rules import Rules
 from pyramid_env.solver import MoveValues, move_values
@@ -82,10 +82,15 @@ def _of_agent(records: list[GameRecord], best: Mapping[int, int], share: int, ru
     why = DEAREST
     if not known:
         ranked, why = sorted(records, key=result), _LOWEST
-    found = [(record, why) for record in ranked[: share if share < 3 else share - 2]]
+    dearest = [(record, why) for record in ranked]
+    found = dearest[: share if share < 3 else share - 2]
     for won, name in ((True, WON), (False, LOST)) if share >= 3 else ():
         taken = {record.deal for record, _ in found}
         found += [(record, name) for record in records if record.won == won and record.deal not in taken][:1]
+    taken = {record.deal for record, _ in found}
+    found += [each for each in dearest if each[0].deal not in taken][
+        : share - len(found)
+    ]  # where none was won, or lost
     return [Chosen(record, why, best.get(record.deal)) for record, why in found]
 
 
@@ -97,7 +102,8 @@ def table_data(rules: Rules) -> dict[str, Any]:
     spots = []
     for place in range(rules.places):
         row, column = row_column(place)
-        spots.append([round((column - (row + 1) / 2) * COLUMN_STEP, 3), round((row - 1) * ROW_STEP, 3)])
+        left = (column - (row + 1) / 2) * COLUMN_STEP - CARD_WIDTH / 2
+        spots.append([round(left, 3), round((row - 1) * ROW_STEP, 3)])
     covers = [_bits(int(of)) for of in geometry(rules.rows).covers]
     seen = rules.stock_size if rules.nothing_hidden else 2 if rules.pair_waste_two else 1
     return {
