@@ -27,6 +27,7 @@ from agents.bounds import MAX_STATES, BoundStore, default_folder
 from agents.evaluation import BATCH_SIZE, MAX_STEPS, GameRecord, check_folder
 from agents.measure import RECORDS_FILE, SUMMARY_FILE, Run, kept_games, play_and_report
 from agents.page import REPLAYS
+from agents.parquet import check_parquet
 from agents.report import footnotes, print_table
 from agents.submission import STATED, check_statement, verify
 from pyramid_env import __version__
@@ -82,7 +83,10 @@ def check_call(arguments: Sequence[str]) -> Run | list[Path]:
         if getattr(options, name) < least:
             raise PyramidError(f"--{name.replace('_', '-')}: expected {least} or more, got {getattr(options, name)}")
     about = _check_submission(options)
-    _check_html(options.html, options.overwrite)
+    _check_file(options.html, "--html", options.overwrite)
+    _check_file(options.parquet, "--parquet", options.overwrite)
+    if options.parquet is not None:
+        check_parquet()
     options.actions |= options.regret or about is not None or options.html is not None
     out = options.out or _new_folder(rules)
     check_folder(out, "--out")
@@ -109,15 +113,15 @@ def _check_submission(options: argparse.Namespace) -> dict[str, str] | None:
     return check_statement(options.about)
 
 
-def _check_html(file: Path | None, overwrite: bool) -> None:
-    """PyramidError unless the page can be written."""
+def _check_file(file: Path | None, option: str, overwrite: bool) -> None:
+    """PyramidError unless a file that an option names can be written."""
     if file is None:
         return
     if file.is_dir():
-        raise PyramidError(f"--html: expected a file to write, got the folder {file}")
+        raise PyramidError(f"{option}: expected a file to write, got the folder {file}")
     if file.exists() and not overwrite:
-        raise PyramidError(f"--html: {file} is already there; --overwrite replaces it")
-    check_folder(file.parent, "--html")
+        raise PyramidError(f"{option}: {file} is already there; --overwrite replaces it")
+    check_folder(file.parent, option)
 
 
 class _OneLineParser(argparse.ArgumentParser):
@@ -153,6 +157,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with tables, plots and replays")
     parser.add_argument("--replays", type=int, default=REPLAYS, help="games to step through on the page")
+    parser.add_argument(
+        "--parquet", type=Path, metavar="FILE", help="write the records as Parquet too; needs the extra 'report'"
+    )
     parser.add_argument(
         "--submission", type=Path, metavar="FILE", help="write result and games of one agent as one file"
     )

@@ -6,6 +6,7 @@ import html.parser
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from agents.page import Report, choose_games, curve_of, page_text
 from agents.page.meanings import COMPARISONS, DETAILS, HABITS, RESULTS, SPLIT
 from agents.page.replays import DEAREST, LOST, WON, replay_data
 from agents.page.svg import ticks
+from agents.parquet import write_parquet
 from agents.regret import KINDS, regret_of
 from agents.report import agent_row
 from agents.token_agent import TokenAgent
@@ -83,7 +85,7 @@ def played(name, rules, deals=DEALS, **options):
 def small_report(rules, name="greedy", deals=DEALS[:6], replays=1, called=None):
     """The report of one agent's few games, without bounds."""
     called = called or name
-    games = {called: played(name, rules, deals)}
+    games = {called: [dataclasses.replace(record, agent=called) for record in played(name, rules, deals)]}
     return Report(
         rules=rules,
         rows=[agent_row(games[called], rules)],
@@ -311,6 +313,25 @@ def test_a_page_that_cannot_be_written_is_refused_before_play(tmp_path, capsys):
     ):
         assert evaluate.main([*call, *wrong]) == 2
         assert reason in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_records_become_a_parquet_file(tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet", reason="the extra 'report' is not installed")
+    records = played("random", pe.rules("mini"), DEALS[:5])
+    records[0] = dataclasses.replace(records[0], actions=None)
+    write_parquet(tmp_path / "x.parquet", records)
+    read = pq.read_table(tmp_path / "x.parquet").to_pylist()
+    actions = [record.actions and list(record.actions) for record in records]
+    assert read == [{**dataclasses.asdict(r), "actions": a} for r, a in zip(records, actions, strict=True)]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
+
+
+def test_parquet_without_its_extra_is_refused_before_play(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    call = ["--agents", "random", "--rules", "mini", "--deals", "test:0-3", "--out", str(tmp_path / "out")]
+    assert evaluate.main([*call, "--parquet", str(tmp_path / "x.parquet")]) == 2
+    assert "--parquet: needs the extra 'report'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

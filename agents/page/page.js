@@ -104,7 +104,9 @@
     const body = at("moves"), { says } = games[game], moves = now[MOVES];
     body.replaceChildren();
     at("says").hidden = !says;
-    at("says").textContent = says === "rating" ? "agent’s rating" : "policy";
+    at("says").textContent = says === "rating" ? "rating" : "policy";
+    at("network").hidden = says !== "probability";
+    at("teacher").hidden = says !== "rating";
     const best = moves.reduce((most, move) => (move[2] === null ? most : Math.max(most, move[2])), -Infinity);
     moves.forEach(([cards, share, worth, open], number) => {
       const row = document.createElement("tr"), made = number === now[MADE];
