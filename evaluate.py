@@ -1,6 +1,7 @@
 """Measure agents on the same numbered deals, beside the solver's bound: one table, one record a game, one summary.
 
 python evaluate.py --agents random greedy scout runs/x --rules pyramid --deals test:0-999
+python evaluate.py --agents shipped greedy --html page.html     (the same to look at, with games to step through)
 python evaluate.py --agents runs/x --deals test --submission x.json.gz --about by=Ann description=... code=... (...)
 python evaluate.py --resume results/x     (after Ctrl-C, or a crash)
 python evaluate.py --verify x.json.gz

@@ -131,7 +131,7 @@ def _table(
         return f"<td{_class(kind)}>{escape(_minus(text))}</td>"
 
     top = "".join(
-        f'<th scope="col"{" style=text-align:left" if place in left else ""}>{escape(head)}</th>'
+        f'<th scope="col"{_class("words" if place in left else "")}>{escape(head)}</th>'
         for place, head in enumerate(heads)
     )
     rows = []
@@ -203,7 +203,7 @@ def _regret(report: Report) -> str:
         return first
     words = ("made", "would have cost nothing")
     return (
-        f"{first}<h3 style='margin-top:34px'>Dear habits</h3>"
+        f"{first}<h3>Dear habits</h3>"
         + _table("Dear habits", habit_heads, habits, words=words)
         + _meanings(habit_heads, HABITS, [])
     )
@@ -226,7 +226,11 @@ def _spelt(value: object) -> str:
 
 
 def _plots(report: Report) -> str:
-    plots = [score_plot(report.games, report.bounds), difficulty_plot(report.details), pass_plot(report.details)]
+    plots = [
+        score_plot(report.games, report.bounds, report.rows),
+        difficulty_plot(report.details),
+        pass_plot(report.details),
+    ]
     plots += [*regret_plots(report.regret), learning_plot({name: report.curves.get(name, ()) for name in report.games})]
     order = list(report.games)
     return f'<div class="plots">{"".join(_figure(plot, order) for plot in plots if plot)}</div>'
@@ -268,17 +272,17 @@ def _replays(chosen: Sequence[Chosen], report: Report, games: Sequence[Mapping[s
         bound = "–" if each.best is None else str(each.best)
         values = (record.deal, each.why, record.score, bound, record.steps)
         cells = "".join(
-            f"<td{' class=words' if place == 1 else ''}>{escape(_minus(str(value)))}</td>"
+            f"<td{_class('words' if place == 1 else '')}>{escape(_minus(str(value)))}</td>"
             for place, value in enumerate(values)
         )
         link = f'<a href="#game={number}&amp;move={dearest}">game {number}</a>'
         lines.append(f'<tr><th scope="row">{link}</th><td class="words">{escape(record.agent)}</td>{cells}</tr>')
     left = ("agent", "chosen for")
-    top = "".join(f'<th scope="col"{" style=text-align:left" if head in left else ""}>{head}</th>' for head in heads)
+    top = "".join(f'<th scope="col"{_class("words" if head in left else "")}>{head}</th>' for head in heads)
     unit = "wins" if objective(report.rules) == "win" else "points"
     return Template(_read("replays.html")).substitute(
         table=f'<div class="scroll games" role="region" aria-label="Chosen games" tabindex="0"><table><thead><tr>{top}'
         f"</tr></thead><tbody>{''.join(lines)}</tbody></table></div>",
         unit=unit,
-        stock="" if report.rules.stock_size else " hidden",
+        hidden=" hidden" if report.rules.nothing_hidden else "",
     )

@@ -107,6 +107,7 @@
     at("says").textContent = says === "rating" ? "rating" : "policy";
     at("network").hidden = says !== "probability";
     at("teacher").hidden = says !== "rating";
+    const unsure = moves.some((move) => move[3]);
     const best = moves.reduce((most, move) => (move[2] === null ? most : Math.max(most, move[2])), -Infinity);
     moves.forEach(([cards, share, worth, open], number) => {
       const row = document.createElement("tr"), made = number === now[MADE];
@@ -121,10 +122,10 @@
         bar.append(box, says === "rating" ? share.toFixed(2) : `${(100 * share).toFixed(1)} %`);
       }
       cell(row, worth === null ? "only move" : `${open ? "≈ " : ""}${signed(worth)}`, worth === best ? "best" : "");
-      cell(row, lost ? signed(-lost) : "", lost ? "loss" : "");
+      cell(row, lost ? `${unsure ? "≈ " : ""}${signed(-lost)}` : "", lost ? "loss" : "");
       if (made) {
         row.classList.add("made");
-        if (lost) row.classList.add("lossy");
+        if (now[LOSS]) row.classList.add("lossy");
         row.setAttribute("aria-current", "true");
       }
       const mark = (on) => { marked = on ? cards : []; drawBoard(position()); };

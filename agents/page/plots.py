@@ -17,6 +17,7 @@ from agents.details import PASSES, Details
 from agents.evaluation import GameRecord
 from agents.page.svg import LETTER, Picture, colour, dash, spelt, ticks
 from agents.regret import KINDS, Regret
+from agents.report import Row
 
 WIDE: Final = 520
 NARROW: Final = 340
@@ -46,8 +47,11 @@ def _both(draw: Callable[[float], Picture]) -> tuple[str, str]:
 # ---- scores ----------------------------------------------------------------------------------------------------------
 
 
-def score_plot(games: Mapping[str, Sequence[GameRecord]], bounds: Sequence[DealBound] | None) -> Plot:
-    """How the scores of each agent's games are spread, before those of the bound."""
+def score_plot(
+    games: Mapping[str, Sequence[GameRecord]], bounds: Sequence[DealBound] | None, rows: Sequence[Row]
+) -> Plot:
+    """How the scores of each agent's games are spread, before those of the bound; means are those of the rows."""
+    means = {row.name: row.score.value.low for row in rows}
     scores = {name: np.array([record.score for record in records]) for name, records in games.items()}
     best = None if bounds is None else np.array([bound.score_low for bound in bounds])
     every = np.concatenate([*scores.values(), *([] if best is None else [best])])
@@ -62,7 +66,7 @@ def score_plot(games: Mapping[str, Sequence[GameRecord]], bounds: Sequence[DealB
     def draw(width: float) -> Picture:
         left, right, top = 40.0, width - 12, 8.0
         height = top + _ROW * 1.35 * len(scores) + 44
-        told = "; ".join(f"{name}: mean {each.mean():.1f}" for name, each in scores.items())
+        told = "; ".join(f"{name}: mean {means[name]:.1f}" for name in scores)
         picture = Picture(width, height, f"Distribution of scores. {told}")
         across = (right - left) / (edges[-1] - edges[0])
         marks = [(left + (tick - edges[0]) * across, spelt(tick)) for tick in ticks(low, high + 1, round(width / 75))]
@@ -81,12 +85,12 @@ def score_plot(games: Mapping[str, Sequence[GameRecord]], bounds: Sequence[DealB
             picture.path(points(each), f"area {colour(number)}", f"{name}: {len(scores[name]):,} games")
             if behind is not None:
                 picture.path(points(behind), "outline", f"bound: {len(best) if best is not None else 0:,} deals")
-            mean = left + (float(scores[name].mean()) - edges[0]) * across
+            mean = left + (means[name] - edges[0]) * across
             picture.line(mean, base - _ROW, mean, base, f"mean {colour(number)}")
             picture.line(left, base, right, base, "axis")
             picture.text(left - 6, base + 3, "0", anchor="end")
             picture.text(left - 6, base - _ROW + 4, f"{100 * most:.0f} %", anchor="end")
-            mean_text = f" · mean {scores[name].mean():.1f}".replace("-", "−")
+            mean_text = f" · mean {means[name]:.1f}".replace("-", "−")
             picture.text(left + 4, base - _ROW - 4, shortened(name, right - left - 90) + mean_text, kind="name")
         return picture
 

@@ -98,14 +98,17 @@ def _of_agent(records: list[GameRecord], best: Mapping[int, int], share: int, ru
 
 
 def table_data(rules: Rules) -> dict[str, Any]:
-    """What a drawing of any position of these rules needs: places in card widths, what covers which, the piles."""
+    """What a drawing of any position of these rules needs: places in card widths, what covers which, the piles, and how
+    many cards of a pile can be seen at most (``fan``)."""
     spots = []
     for place in range(rules.places):
         row, column = row_column(place)
         left = (column - (row + 1) / 2) * COLUMN_STEP - CARD_WIDTH / 2
         spots.append([round(left, 3), round((row - 1) * ROW_STEP, 3)])
     covers = [_bits(int(of)) for of in geometry(rules.rows).covers]
-    seen = rules.stock_size if rules.nothing_hidden else 2 if rules.pair_waste_two else 1
+    seen = 2 if rules.pair_waste_two else 1
+    if rules.nothing_hidden:
+        seen = max(1, -(-rules.stock_size // rules.waste_piles))
     return {
         "rules": str(rules),
         "places": spots,
