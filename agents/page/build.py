@@ -88,7 +88,7 @@ def page_text(report: Report) -> str:
     return Template(_read("template.html")).substitute(
         title=escape(f"{report.rules}: {names}"),
         heading=escape(names if len(names) < 80 else f"{len(report.games)} agents"),
-        lead=escape(f"{report.rules} · {deals:,} deals each. {report.lines[0]}"),
+        lead=escape(f"{deals:,} deals each · {report.lines[0]}"),
         nav="".join(f'<a href="#{name}">{escape(head)}</a>' for name, (head, _) in shown.items()),
         body="\n".join(_section(name, *part) for name, part in shown.items()),
         style=_read("style.css"),
@@ -167,7 +167,11 @@ def _meanings(heads: Sequence[str], meanings: Mapping[str, str], notes: Sequence
     own = {head: meanings[head] for head in dict.fromkeys(heads) if head in meanings and head not in said}
     found = {**own, **said}
     every = {of: found[of] for of in [*dict.fromkeys(heads), *said] if of in found}  # in the order of the columns
-    terms = "".join(f"<dt>{escape(of)}</dt><dd>{escape(text)}</dd>" for of, text in every.items())
+    alike: dict[str, list[str]] = {}
+    for of, text in every.items():
+        if of in own or text not in own.values():
+            alike.setdefault(text, []).append(of)
+    terms = "".join(f"<dt>{escape(', '.join(ofs))}</dt><dd>{escape(text)}</dd>" for text, ofs in alike.items())
     return f'<dl class="meanings">{terms}</dl>' + "".join(f'<p class="note">{escape(note)}</p>' for note in loose)
 
 
