@@ -4,10 +4,9 @@ import dataclasses
 import html
 import html.parser
 import json
-import os
 import re
+import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,7 +32,7 @@ from pyramid_env.moves import move_table
 from pyramid_env.rules import PRESETS
 
 DEALS = parse_deals("test:0-39")
-CHROMIUM = Path("/usr/bin/chromium")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -249,6 +248,27 @@ def test_games_are_chosen_by_regret_then_one_won_and_one_lost():
     assert choose_games({"a": records}, {}, 1, rules)[0].why == "lowest score"
 
 
+def test_a_game_that_was_stopped_ends_there():
+    """Games beside it go on; it does not."""
+    rules = pe.rules("pyramid")
+    records = played("greedy", rules, DEALS[:3])
+    records[1] = dataclasses.replace(records[1], actions=records[1].actions[:3], steps=3, truncated=True)
+    games = replay_data(choose_games({"greedy": records}, {}, 3, rules), rules, {})
+    (stopped,) = (game for game in games if game["deal"] == records[1].deal)
+    twin = pe.Game(records[1].deal, rules)
+    for action in records[1].actions:
+        twin.play(action)
+    assert stopped["steps"][-1][1:4] == [twin.state[2], twin.pass_number, twin.score]
+    assert len(stopped["steps"]) == 4
+
+
+def test_games_without_a_move_are_replays_too():
+    rules = pe.rules("mini")
+    records = [dataclasses.replace(record, actions=(), steps=0) for record in played("greedy", rules, DEALS[:2])]
+    for game in replay_data(choose_games({"greedy": records}, {}, 2, rules), rules, {}):
+        assert [step[6] for step in game["steps"]] == [-1]
+
+
 def test_a_network_says_what_it_makes_of_the_moves():
     rules = pe.rules("pyramid")
     agent = make_agent("shipped", rules)
@@ -339,10 +359,10 @@ def test_parquet_without_its_extra_is_refused_before_play(tmp_path, capsys, monk
 @pytest.fixture(scope="module")
 def browser():
     api = pytest.importorskip("playwright.sync_api", reason="the extra 'browser' is not installed")
-    if not os.access(CHROMIUM, os.X_OK):
-        pytest.skip(f"no Chromium at {CHROMIUM}")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
     with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS.split())
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
         yield chromium
         chromium.close()
 

@@ -37,7 +37,10 @@ def curve_of(spec: str, agent: Agent, rules: Rules) -> Curve:
     if spec.partition(":")[0] == SHIPPED:
         path = shipped_path(rules)
     if path.is_file():
-        return list(load_checkpoint(path).progress.get("curve", []))
+        told = load_checkpoint(path).progress.get("curve")
+        if told is not None:
+            return list(told)
+        path = path.parent.parent  # of a run folder's checkpoints
     file = path / EVALUATIONS_FILE
     if not file.is_file():
         return []

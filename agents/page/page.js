@@ -193,7 +193,7 @@
   at("last").addEventListener("click", () => go(Infinity));
   at("loss").addEventListener("click", () => go(nextLoss()));
   document.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, select, .scroll")) return;
     const inside = root.contains(event.target);
     if (event.key === "ArrowRight") go(step + 1);
     else if (event.key === "ArrowLeft") go(step - 1);

@@ -192,10 +192,9 @@ class _Walk:
             parts.append((live, np.full(live.size, t), games.states[live].copy(), facts, self._seen(games.rows[live])))
             self.legal += [np.flatnonzero(mask).tolist() for mask in games.masks[live]]
             self._judge(agent, shown, games, live)
-            chosen = games.masks.argmax(axis=1)
+            chosen = games.masks.argmin(axis=1)  # an illegal action changes nothing: the others have ended
             chosen[live] = [actions[game][t] for game in live.tolist()]
             functional.step(rules, "memory", games, chosen)
-            # a game that is over is not stepped on: its mask is empty and action 0 changes nothing
         empty = np.zeros(0, np.int64)
         stacked = (
             zip(*parts, strict=True) if parts else ((empty,), (empty,), (empty.reshape(0, 5),), (empty,), (empty,))
