@@ -345,6 +345,15 @@ def test_records_become_a_parquet_file(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
 
 
+def test_the_command_line_writes_a_parquet_file(tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet", reason="the extra 'report' is not installed")
+    call = ["--agents", "random", "greedy", "--rules", "mini", "--deals", "test:0-3", "--no-bound"]
+    assert evaluate.main([*call, "--out", str(tmp_path / "out"), "--parquet", str(tmp_path / "x.parquet")]) == 0
+    columns = pq.read_table(tmp_path / "x.parquet").to_pydict()
+    assert columns["agent"] == ["random"] * 4 + ["greedy"] * 4
+    assert columns["actions"] == [None] * 8
+
+
 def test_parquet_without_its_extra_is_refused_before_play(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     call = ["--agents", "random", "--rules", "mini", "--deals", "test:0-3", "--out", str(tmp_path / "out")]
