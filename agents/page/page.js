@@ -134,7 +134,8 @@
       body.append(row);
     });
     at("none").hidden = step < last;
-    at("none").textContent = `The game is over: ${games[game].won ? "won" : "not won"}, ${signed(games[game].score)} ${table.unit === "wins" ? "" : "points"}.`;
+    const points = table.unit === "wins" ? "" : `, ${signed(games[game].score)} points`;
+    at("none").textContent = `The game is over: ${games[game].won ? "won" : "not won"}${points}.`;
     const value = now[VALUE];
     at("value").hidden = value === null;
     if (value !== null) at("value").textContent = `Value of the position, by the network: ${signed(value.toFixed(2))} (reward it expects from here on)`;

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from pyramid_env.render.layout import CARD_HEIGHT, CARD_WIDTH, COLUMN_STEP, FAN_
 from pyramid_env.render.svg import SUITS
 from pyramid_env.rules import Rules
 from pyramid_env.solver import MoveValues, move_values
+
+if TYPE_CHECKING:
+    from agents.token_agent import TokenAgent
 
 REPLAYS: Final = 10
 """Games on a page unless another number is asked for."""
@@ -174,16 +178,18 @@ class _Walk:
     """
 
     def __init__(self, records: Sequence[GameRecord], rules: Rules, agent: Agent | None) -> None:
-        self.says = _says(agent)
+        network = _network(agent)
+        self.says = None if network is None else "rating" if network.rates_moves else "probability"
         self.legal: list[list[int]] = []
         self.shares: list[list[float] | None] = []
         self.values: list[float | None] = []
         self.rules, count = rules, len(records)
         games = functional.arrays(rules, "memory", count)
         functional.reset(rules, "memory", games, np.array([record.deal for record in records], np.int64))
-        shown = functional.arrays(rules, agent.level, count) if agent is not None and self.says else None
-        if agent is not None:
-            agent.begin(count)
+        shown = None
+        if network is not None:
+            shown = functional.arrays(rules, network.level, count)
+            network.begin(count)
         actions = [record.actions or () for record in records]
         parts: list[tuple[NDArray[Any], ...]] = []
         for t in range(max(map(len, actions), default=0)):
@@ -191,7 +197,7 @@ class _Walk:
             facts = games.facts[live, SCORE].astype(np.int64)
             parts.append((live, np.full(live.size, t), games.states[live].copy(), facts, self._seen(games.rows[live])))
             self.legal += [np.flatnonzero(mask).tolist() for mask in games.masks[live]]
-            self._judge(agent, shown, games, live)
+            self._judge(network, shown, games, live)
             chosen = games.masks.argmin(axis=1)  # an illegal action changes nothing: the others have ended
             chosen[live] = [actions[game][t] for game in live.tolist()]
             functional.step(rules, "memory", games, chosen)
@@ -212,27 +218,33 @@ class _Walk:
         return seen
 
     def _judge(
-        self, agent: Agent | None, shown: functional.Arrays | None, games: functional.Arrays, live: NDArray[np.intp]
+        self,
+        network: TokenAgent | None,
+        shown: functional.Arrays | None,
+        games: functional.Arrays,
+        live: NDArray[np.intp],
     ) -> None:
         """Ask the network what it makes of the live positions."""
         legal = self.legal[-live.size :]
-        if agent is None or shown is None:
+        if network is None or shown is None:
             self.shares += [None] * live.size
             self.values += [None] * live.size
             return
         shown.ranks[:], shown.states[:] = games.ranks, games.states
-        functional.observe(self.rules, agent.level, shown)
-        views = layout(self.rules, agent.level).views(shown.rows[live])
-        judged = agent.judge_in(live, views, games.masks[live].astype(np.bool_))  # type: ignore[attr-defined]
+        functional.observe(self.rules, network.level, shown)
+        views = layout(self.rules, network.level).views(shown.rows[live])
+        judged = network.judge_in(live, views, games.masks[live].astype(np.bool_))
         self.shares += [judged.moves[row, each].tolist() for row, each in enumerate(legal)]
         self.values += [None] * live.size if judged.values is None else judged.values.tolist()
 
 
-def _says(agent: Agent | None) -> str | None:
-    """What an agent's numbers for moves are; None if it has none. A name alone: torch need not be there."""
-    if agent is None or not hasattr(agent, "judge_in"):
+def _network(agent: Agent | None) -> TokenAgent | None:
+    """The agent, if it is a network of ours; torch is not loaded to find that none is."""
+    if "torch" not in sys.modules:
         return None
-    return "rating" if getattr(agent, "rates_moves", False) else "probability"
+    from agents.token_agent import TokenAgent
+
+    return agent if isinstance(agent, TokenAgent) else None
 
 
 def _told(chosen: Sequence[Chosen], walk: _Walk, rated: MoveValues, rules: Rules) -> list[dict[str, Any]]:
