@@ -1,6 +1,7 @@
 """Measure agents on the same numbered deals, beside the solver's bound: one table, one record a game, one summary.
 
 python evaluate.py --agents random greedy scout runs/x --rules pyramid --deals test:0-999
+python evaluate.py --agents shipped greedy --html page.html     (the same to look at, with games to step through)
 python evaluate.py --agents runs/x --deals test --submission x.json.gz --about by=Ann description=... code=... (...)
 python evaluate.py --resume results/x     (after Ctrl-C, or a crash)
 python evaluate.py --verify x.json.gz
@@ -26,6 +27,8 @@ from agents import Agent, agent_names, make_agent
 from agents.bounds import MAX_STATES, BoundStore, default_folder
 from agents.evaluation import BATCH_SIZE, MAX_STEPS, GameRecord, check_folder
 from agents.measure import RECORDS_FILE, SUMMARY_FILE, Run, kept_games, play_and_report
+from agents.page import REPLAYS
+from agents.parquet import check_parquet
 from agents.report import footnotes, print_table
 from agents.submission import STATED, check_statement, verify
 from pyramid_env import __version__
@@ -74,12 +77,18 @@ def check_call(arguments: Sequence[str]) -> Run | list[Path]:
         options.out, options.overwrite = resumed, True
     rules = read_rules(options.rules)
     deals = parse_deals(options.deals)
-    least_values = {"seed": 0, "batch_size": 1, "max_steps": 1, "workers": 1, "max_states": 1, "threads": 1}
+    least_values = {
+        "seed": 0, "batch_size": 1, "max_steps": 1, "workers": 1, "max_states": 1, "threads": 1, "replays": 0,
+    }  # fmt: skip
     for name, least in least_values.items():
         if getattr(options, name) < least:
             raise PyramidError(f"--{name.replace('_', '-')}: expected {least} or more, got {getattr(options, name)}")
     about = _check_submission(options)
-    options.actions |= options.regret or about is not None
+    _check_file(options.html, "--html", options.overwrite)
+    _check_file(options.parquet, "--parquet", options.overwrite)
+    if options.parquet is not None:
+        check_parquet()
+    options.actions |= options.regret or about is not None or options.html is not None
     out = options.out or _new_folder(rules)
     check_folder(out, "--out")
     old = [name for name in (RECORDS_FILE, SUMMARY_FILE) if (out / name).exists()]
@@ -103,6 +112,17 @@ def _check_submission(options: argparse.Namespace) -> dict[str, str] | None:
         raise PyramidError(f"--submission: {options.submission} is already there; --overwrite replaces it")
     check_folder(options.submission.parent, "--submission")
     return check_statement(options.about)
+
+
+def _check_file(file: Path | None, option: str, overwrite: bool) -> None:
+    """PyramidError unless a file that an option names can be written."""
+    if file is None:
+        return
+    if file.is_dir():
+        raise PyramidError(f"{option}: expected a file to write, got the folder {file}")
+    if file.exists() and not overwrite:
+        raise PyramidError(f"{option}: {file} is already there; --overwrite replaces it")
+    check_folder(file.parent, option)
 
 
 class _OneLineParser(argparse.ArgumentParser):
@@ -135,6 +155,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--actions", action="store_true", help="keep every game's actions in the records")
     parser.add_argument(
         "--regret", action="store_true", help="say move by move what each agent lost: some 20 to 50 ms a game"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with tables, plots and replays")
+    parser.add_argument("--replays", type=int, default=REPLAYS, help="games to step through on the page")
+    parser.add_argument(
+        "--parquet", type=Path, metavar="FILE", help="write the records as Parquet too; needs the extra 'report'"
     )
     parser.add_argument(
         "--submission", type=Path, metavar="FILE", help="write result and games of one agent as one file"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agents.base import Agent
-from agents.checkpoint import check_rules, checkpoint_path, load_checkpoint
+from agents.checkpoint import Checkpoint, check_rules, checkpoint_path, load_checkpoint
 from agents.sections import OWN
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
@@ -31,9 +31,20 @@ def load(path: Path | str, rules: Rules | str | None = None, *, deterministic: b
     if checkpoint.kind in OWN:  # our own need no stable-baselines3
         from agents.token_agent import TokenAgent, network_of
 
-        return TokenAgent(network_of(checkpoint, file), checkpoint.rules, checkpoint.level, name, deterministic)
+        network = network_of(checkpoint, file)
+        return TokenAgent(
+            network, checkpoint.rules, checkpoint.level, name, deterministic,
+            rates_moves=checkpoint.kind == "teacher", has_value=_has_value(checkpoint),
+        )  # fmt: skip
     from agents.dqn import q_policy_of
     from agents.sb3 import Sb3Agent, policy_of
 
     make = policy_of if checkpoint.kind == "maskable_ppo" else q_policy_of
     return Sb3Agent(make(checkpoint, file), checkpoint.rules, checkpoint.level, name, deterministic)
+
+
+def _has_value(checkpoint: Checkpoint) -> bool:
+    """Was the network trained to say what a position is worth? A teacher's is not, nor one beside a critic."""
+    ppo = checkpoint.progress.get("config", {}).get("ppo", {})  # of a shipped one, which has no training
+    beside_critic = ppo.get("asymmetric_critic") or any(name.startswith("critic.") for name in checkpoint.training)
+    return checkpoint.kind != "teacher" and not beside_critic

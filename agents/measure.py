@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from agents.base import Agent
 from agents.bounds import DealBound, find_bounds, tightened
 from agents.details import (
+    Comparison,
+    Details,
     compare,
     comparison_cells,
     comparison_notes,
@@ -28,7 +30,17 @@ from agents.details import (
     details_notes,
     details_of,
 )
-from agents.evaluation import GameRecord, evaluate_agent, read_records, warm_up, whole_blocks, write_records
+from agents.evaluation import (
+    GameRecord,
+    evaluate_agent,
+    read_records,
+    replace_file,
+    warm_up,
+    whole_blocks,
+    write_records,
+)
+from agents.page import Report, curve_of, page_text
+from agents.parquet import write_parquet
 from agents.regret import Regret, gap_notes, regret_cells, regret_notes, regret_of
 from agents.report import Row, agent_row, bound_row, footnotes, print_table, read_summary, write_summary
 from agents.submission import Submission, row_values, verify, write_submission
@@ -235,6 +247,8 @@ def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBou
     _write(run, records, rows, complete=complete, details=details, comparisons=pairs, regret=regret)
     if run.about is not None and complete:
         _submit(run, records, rows, run.about)
+    if complete:
+        _write_files(run, records, rows, bounds, details, pairs, regret)
     unproven = sum(not bound.proven for bound in bounds or [])
     notes = [*footnotes(rows, run.rules, unproven=unproven), *details_notes(details)]
     more = [details_cells(details)]
@@ -258,6 +272,47 @@ def _regret(run: Run, records: dict[str, list[GameRecord]]) -> list[Regret]:
         regret_of(name, games, run.rules, max_states=options.max_states, workers=options.workers, progress=True)
         for name, games in records.items()
     ]
+
+
+def _write_files(
+    run: Run,
+    records: dict[str, list[GameRecord]],
+    rows: list[Row],
+    bounds: list[DealBound] | None,
+    details: list[Details],
+    comparisons: list[Comparison],
+    regret: list[Regret],
+) -> None:
+    """Write the page and the table, if they were asked for."""
+    options = run.options
+    if options.html is not None:
+        report = Report(
+            rules=run.rules,
+            rows=rows,
+            details=details,
+            comparisons=comparisons,
+            regret=regret,
+            games=records,
+            bounds=bounds,
+            lines=run.lines(),
+            summary=read_summary(run.out / SUMMARY_FILE),
+            agents=run.agents,
+            curves=_curves(run),
+            replays=options.replays,
+            max_states=options.max_states,
+            workers=options.workers,
+        )
+        replace_file(options.html, page_text(report))
+        print(f"page: {options.html}", file=sys.stderr)
+    if options.parquet is not None:
+        write_parquet(options.parquet, [record for games in records.values() for record in games])
+        print(f"records: {options.parquet}", file=sys.stderr)
+
+
+def _curves(run: Run) -> dict[str, list[dict[str, Any]]]:
+    """How the agents learned, as far as that is known."""
+    specs = zip(run.agents.items(), run.options.agents, strict=True)
+    return {name: curve_of(spec, agent, run.rules) for (name, agent), spec in specs}
 
 
 def _submit(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], about: dict[str, str]) -> None:

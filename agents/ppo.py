@@ -310,7 +310,8 @@ class Ppo(Learner):
 
     def agent(self, name: str, deterministic: bool) -> TokenAgent:
         """See :meth:`Learner.agent`."""
-        return TokenAgent(self.network, self.config.game, self.config.env.observation, name, deterministic)
+        game, level, own = self.config.game, self.config.env.observation, self.critic is None
+        return TokenAgent(self.network, game, level, name, deterministic, has_value=own)
 
     def weights(self) -> dict[str, Tensor]:
         """See :meth:`Learner.weights`."""

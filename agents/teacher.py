@@ -179,7 +179,8 @@ class Teacher(Learner):
 
     def agent(self, name: str, deterministic: bool) -> TokenAgent:
         """See :meth:`Learner.agent`."""
-        return TokenAgent(self.average.module, self.config.game, self.config.env.observation, name, deterministic)
+        network, game, level = self.average.module, self.config.game, self.config.env.observation
+        return TokenAgent(network, game, level, name, deterministic, rates_moves=True, has_value=False)
 
     def weights(self) -> dict[str, Tensor]:
         """See :meth:`Learner.weights`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +27,20 @@ PART: Final = 128
 the same for any number of them."""
 
 
+class Judgement(NamedTuple):
+    """What a network makes of B positions.
+
+    Attributes:
+        moves: (B, A) float32, 0 for moves that are not legal: the policy's probabilities, which sum to 1; of an agent
+            that :attr:`TokenAgent.rates_moves`, its rating of each move by itself: 1 = it loses nothing.
+        values: (B,) float32 what it expects of the rest of the game, by the reward it was trained with; None if it was
+            not trained to say.
+    """
+
+    moves: NDArray[np.float32]
+    values: NDArray[np.float32] | None
+
+
 class TokenAgent(Agent):
     """A trained network as an agent.
 
@@ -36,15 +50,30 @@ class TokenAgent(Agent):
         level: its information level.
         name: what tables call it.
         deterministic: the likeliest action; false: draw from the policy, with the generator that ``act`` is given.
+        rates_moves: it was trained to say what each move is worth, not how likely it should be.
+        has_value: it was trained to say what a position is worth.
+
+    Attributes:
+        rates_moves, has_value: as above.
     """
 
     def __init__(
-        self, network: Network, rules: Rules, level: str, name: str = "ppo", deterministic: bool = True
+        self,
+        network: Network,
+        rules: Rules,
+        level: str,
+        name: str = "ppo",
+        deterministic: bool = True,
+        *,
+        rates_moves: bool = False,
+        has_value: bool = True,
     ) -> None:
         super().__init__(rules)
         self.name = name
         self.level = level
         self.network: Final = network
+        self.rates_moves: Final = rates_moves
+        self.has_value: Final = has_value
         self._layout: Final = layout(rules, level)
         self._deterministic: Final = deterministic
         self._memory = torch.zeros(0, network.recurrent)  # (B, H) of the games of the present block
@@ -72,6 +101,28 @@ class TokenAgent(Agent):
         """See :meth:`Agent.act_in`."""
         chosen, self._memory[games] = self._choose(observations, action_masks, rng, self._memory[games])
         return chosen
+
+    def judge_in(
+        self, games: NDArray[np.intp], observations: Observations, action_masks: NDArray[np.bool_]
+    ) -> Judgement:
+        """What the network makes of the positions that :meth:`act_in` would choose in; it remembers them likewise, so
+        a game is judged in a second run through it, not while it is played.
+
+        Raises:
+            ValueError: as :meth:`Agent.act`.
+        """
+        masks = checked_masks(action_masks, len(move_table(self.rules)))
+        legal = legal_lists(mask_bits(masks))
+        rows = self._layout.flat(observations)
+        with torch.no_grad():
+            logits, values, self._memory[games] = self.network.step(
+                torch.from_numpy(rows), self._memory[games], torch.from_numpy(legal)
+            )
+            shares = logits.sigmoid() if self.rates_moves else logits.softmax(dim=1)
+        moves = np.zeros(masks.shape, np.float32)
+        position, slot = np.nonzero(legal >= 0)
+        moves[position, legal[position, slot]] = shares.numpy()[position, slot]
+        return Judgement(moves, values.numpy() if self.has_value else None)
 
     def _choose(
         self, observations: Observations, action_masks: NDArray[np.bool_], rng: np.random.Generator, memory: Tensor

@@ -30,7 +30,7 @@ BACK: Final = "#33508c"
 
 # Suits in a square from -1 to 1, y downwards; paths, since not every font has the symbols.
 _STEM: Final = "M0 .1C-.02 .6-.15 .85-.4 1H.4C.15 .85 .02 .6 0 .1Z"
-_SUITS: Final = (
+SUITS: Final = (
     f"M-.42-.5A.42 .42 0 1 1 .42-.5A.42 .42 0 0 1 .24-.15A.45 .45 0 1 1 .1 .4L-.1 .4A.45 .45 0 1 1-.24-.15"
     f"A.42 .42 0 0 1-.42-.5Z{_STEM}",
     "M0-1L.76 0L0 1L-.76 0Z",
@@ -113,8 +113,8 @@ def _face(card: Card) -> str:
     size = 0.36 if len(rank) > 1 else 0.46
     return (
         f'<text x=".09" y=".46" {_FONT} font-size="{size}" font-weight="bold" fill="{ink}">{rank}</text>'
-        f'<path transform="translate(.75 .3) scale(.15)" fill="{ink}" d="{_SUITS[card.suit]}"/>'
-        f'<path transform="translate(.5 .95) scale(.27)" fill="{ink}" d="{_SUITS[card.suit]}"/>'
+        f'<path transform="translate(.75 .3) scale(.15)" fill="{ink}" d="{SUITS[card.suit]}"/>'
+        f'<path transform="translate(.5 .95) scale(.27)" fill="{ink}" d="{SUITS[card.suit]}"/>'
     )
 
 
