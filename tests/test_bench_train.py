@@ -24,6 +24,6 @@ def test_the_second_question_gives_own_ppo_a_fifth_of_the_time(pytestconfig, tmp
     done = subprocess.run(call, cwd=pytestconfig.rootpath, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()[2:]]
-    assert [row[0] for row in rows] == ["maskable_ppo", "ppo"]
-    assert [float(row[1]) for row in rows] == [1, 0]
+    assert [row[0] for row in rows] == ["MaskablePPO", "own PPO", "own PPO, as in the config"]
+    assert [float(row[1]) for row in rows] == [1, 0, 0]
     assert all(0 < float(row[3].rstrip("%")) <= 100 for row in rows)
