@@ -15,7 +15,7 @@ from pyramid_env.errors import PyramidError
 def check_parquet() -> None:
     """PyramidError with the way out where pyarrow is not installed."""
     try:
-        import pyarrow.parquet  # noqa: F401
+        import pyarrow.parquet  # noqa: F401 - asked for only to see whether it is there
     except ModuleNotFoundError as error:
         raise PyramidError(f"--parquet: needs the extra 'report': {error}; pip install -e '.[report]'") from None
 

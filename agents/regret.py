@@ -42,7 +42,16 @@ TOP: Final = 10
 """Habits and deals that are named."""
 
 _AT_ONCE: Final = 64
-_UNIT: Final = {"score": "points", "win": "wins"}
+
+
+def objective(rules: Rules) -> str:
+    """What moves are rated by: ``"score"``, or ``"win"`` where nothing else is scored."""
+    return "win" if rules.scoring == "none" else "score"
+
+
+def unit(rules: Rules) -> str:
+    """What a loss is counted in."""
+    return {"score": "points", "win": "wins"}[objective(rules)]
 
 
 class Loss(NamedTuple):
@@ -141,27 +150,26 @@ def regret_of(
     """
     if not records or any(record.actions is None for record in records):
         raise PyramidError(f"regret: expected games of {name} with their actions, as evaluate.py --actions keeps them")
-    objective = "win" if rules.scoring == "none" else "score"
     losses: list[Loss] = []
     left_out = 0
     with progress_bar(progress) as bar:
         task = bar.add_task(f"{name}: regret", total=len(records))
         for start in range(0, len(records), _AT_ONCE):
             block = records[start : start + _AT_ONCE]
-            found, missing = _losses(block, rules, objective, max_states, workers)
+            found, missing = _losses(block, rules, objective(rules), max_states, workers)
             losses += found
             left_out += missing
             bar.advance(task, len(block))
-    return _summed(name, losses, len(records) - left_out, left_out, _UNIT[objective])
+    return _summed(name, losses, len(records) - left_out, left_out, unit(rules))
 
 
 def _losses(
-    records: Sequence[GameRecord], rules: Rules, objective: str, max_states: int | None, workers: int | None
+    records: Sequence[GameRecord], rules: Rules, asked: str, max_states: int | None, workers: int | None
 ) -> tuple[list[Loss], int]:
     """The moves of some games that cost something, and how many games were left out."""
-    choices = _choices(records, rules, objective)
+    choices = _choices(records, rules, asked)
     values = solve_positions(
-        rules, choices.ranks[choices.game], choices.states, objective, workers=workers, max_states=max_states
+        rules, choices.ranks[choices.game], choices.states, asked, workers=workers, max_states=max_states
     )
     last = np.append(choices.game[1:] != choices.game[:-1], True)[: len(choices.game)]
     after = np.where(last, choices.result[choices.game], np.append(values.value[1:], 0))
@@ -172,7 +180,7 @@ def _losses(
     if not dear.size:
         return [], int(open_games.sum())
     rated = move_values(
-        rules, choices.ranks[choices.game[dear]], choices.states[dear], objective, 1,
+        rules, choices.ranks[choices.game[dear]], choices.states[dear], asked, 1,
         workers=workers, max_states=max_states,
     )  # fmt: skip
     moves, found = move_table(rules), []
@@ -195,7 +203,7 @@ def _losses(
     return found, int(open_games.sum())
 
 
-def _choices(records: Sequence[GameRecord], rules: Rules, objective: str) -> _Choices:
+def _choices(records: Sequence[GameRecord], rules: Rules, asked: str) -> _Choices:
     """Play recorded games again and note where there was a choice."""
     arrays = functional.arrays(rules, "table", len(records))
     functional.reset(rules, "table", arrays, np.array([record.deal for record in records], np.int64))
@@ -209,11 +217,11 @@ def _choices(records: Sequence[GameRecord], rules: Rules, objective: str) -> _Ch
         functional.step(rules, "table", arrays, chosen)
     game, move, action, states = (np.concatenate(part) for part in zip(*parts, strict=True))
     order = np.lexsort((move, game))
-    result = arrays.facts[:, WON if objective == "win" else SCORE].astype(np.int64)
+    result = arrays.facts[:, WON if asked == "win" else SCORE].astype(np.int64)
     return _Choices(game[order], move[order], action[order], states[order], arrays.ranks.copy(), result)
 
 
-def _summed(name: str, losses: Sequence[Loss], games: int, left_out: int, unit: str) -> Regret:
+def _summed(name: str, losses: Sequence[Loss], games: int, left_out: int, counted_in: str) -> Regret:
     by_pass, by_kind, habits = Counter[str](), Counter[str](), Counter[tuple[int, str, str]]()
     times, deals = Counter[tuple[int, str, str]](), defaultdict[int, list[Loss]](list)
     for loss in losses:
@@ -227,7 +235,7 @@ def _summed(name: str, losses: Sequence[Loss], games: int, left_out: int, unit: 
     count = max(1, games)
     return Regret(
         name=name,
-        unit=unit,
+        unit=counted_in,
         games=games,
         left_out=left_out,
         total=by_pass.total() / count,
@@ -269,16 +277,17 @@ def regret_cells(every: Sequence[Regret]) -> list[Cells]:
 
 def regret_notes(every: Sequence[Regret]) -> list[str]:
     """What the columns mean, and which deals to look at."""
-    unit = every[0].unit
+    counted_in = every[0].unit
     notes = [
-        f"regret: {unit} a game that a move lost for good, with all cards known, by the pass and the kind of the move; "
-        f"below, by what would have cost nothing instead; the {TOP} dearest of each agent."
+        f"regret: {counted_in} a game that a move lost for good, with all cards known, by the pass and the kind of the "
+        f"move; below, by what would have cost nothing instead; the {TOP} dearest of each agent."
     ]
     for each in every:
         if each.left_out:
             notes.append(f"{each.name}: {each.left_out:,} games are left out, whose positions met the solver's limit.")
         named = (
-            f"{deal} ({lost} {unit}; move {loss.move}, {loss.text}: {loss.loss})" for deal, lost, loss in each.deals[:5]
+            f"{deal} ({lost} {counted_in}; move {loss.move}, {loss.text}: {loss.loss})"
+            for deal, lost, loss in each.deals[:5]
         )
         if each.deals:
             notes.append(f"deals to look at, {each.name}: {', '.join(named)}.")

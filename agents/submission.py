@@ -45,6 +45,7 @@ _COLUMNS: Final = tuple(
 _WORDS: Final = ("rules", "deals", "version", "command")
 _NUMBERS: Final = ("seed", "batch_size", "max_steps")
 _SHOWN: Final = 20
+_MOST_DIGITS: Final = 9  # of an action
 
 
 class SubmissionError(PyramidError):
@@ -147,7 +148,9 @@ def _game(values: list[Any], agent: str, run: Mapping[str, Any]) -> GameRecord:
     for name, value in given.items():
         if name not in flags and type(value) is not int:
             raise ValueError(f"deal {given['deal']}: {name}: expected a whole number, got {value!r}")
-    if not isinstance(actions, str) or not all(word.isdecimal() for word in actions.split()):
+    if not isinstance(actions, str) or not all(
+        word.isdecimal() and len(word) <= _MOST_DIGITS for word in actions.split()
+    ):
         raise ValueError(f"deal {given['deal']}: actions: expected numbers with spaces between")
     kept = tuple(map(int, actions.split()))
     return GameRecord(agent=agent, rules=run["rules"], seed=run["seed"], seconds=0.0, actions=kept, **given)

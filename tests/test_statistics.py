@@ -121,7 +121,7 @@ def test_the_permutation_test_is_as_rarely_wrong_as_it_says() -> None:
 
 
 @pytest.mark.parametrize("test", [mcnemar, permutation_test, paired_difference])
-def test_what_cannot_be_compared_is_refused(test) -> None:  # type: ignore[no-untyped-def]
+def test_what_cannot_be_compared_is_refused(test) -> None:
     with pytest.raises(ValueError, match="the same deals on both sides, got 2 and 3 values"):
         test([1, 0], [1, 0, 1])
     with pytest.raises(ValueError, match="got none"):
@@ -145,7 +145,7 @@ def test_the_bootstrap_keeps_to_its_task() -> None:
         stratified_bootstrap([[1, 2, 3]])
 
 
-def coverage(interval, draw, true: float, repetitions: int = 1_000) -> float:  # type: ignore[no-untyped-def]
+def coverage(interval, draw, true: float, repetitions: int = 1_000) -> float:
     """Share of simulated experiments whose interval holds the true value."""
     rng = np.random.default_rng(1)
     found = (interval(draw(rng)) for _ in range(repetitions))

@@ -164,6 +164,7 @@ def test_of_many_faults_the_first_are_said(written, tmp_path, capsys):
         (tampered("score", 1.5), "deal 4: score: expected a whole number, got 1.5"),
         (tampered("won", 1), "deal 4: expected true or false"),
         (tampered("actions", "1 -2"), "deal 4: actions: expected numbers"),
+        (tampered("actions", "1 " + "9" * 30), "deal 4: actions: expected numbers"),
         (lambda found: found["games"][3].pop(), "not as a submission is written"),
     ],
 )

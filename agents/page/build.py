@@ -17,9 +17,9 @@ from agents.details import Comparison, Details, comparison_cells, comparison_not
 from agents.evaluation import GameRecord
 from agents.page.meanings import COMPARISONS, DETAILS, HABITS, RESULTS, SPLIT
 from agents.page.plots import Plot, difficulty_plot, learning_plot, pass_plot, regret_plots, score_plot
-from agents.page.replays import DEAREST, Chosen, choose_games, objective, replay_data, table_data
+from agents.page.replays import DEAREST, Chosen, choose_games, replay_data, table_data
 from agents.page.svg import colour, shape
-from agents.regret import Regret, gap_notes, regret_cells, regret_notes
+from agents.regret import Regret, gap_notes, objective, regret_cells, regret_notes, unit
 from agents.report import Row, footnotes, table_cells
 from pyramid_env.rules import Rules
 
@@ -283,10 +283,9 @@ def _replays(chosen: Sequence[Chosen], report: Report, games: Sequence[Mapping[s
         lines.append(f'<tr><th scope="row">{link}</th><td class="words">{escape(record.agent)}</td>{cells}</tr>')
     left = ("agent", "chosen for")
     top = "".join(f'<th scope="col"{_class("words" if head in left else "")}>{head}</th>' for head in heads)
-    unit = "wins" if objective(report.rules) == "win" else "points"
     return Template(_read("replays.html")).substitute(
         table=f'<div class="scroll games" role="region" aria-label="Chosen games" tabindex="0"><table><thead><tr>{top}'
         f"</tr></thead><tbody>{''.join(lines)}</tbody></table></div>",
-        unit=unit,
+        unit=unit(report.rules),
         hidden=" hidden" if report.rules.nothing_hidden else "",
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from agents.base import Agent
 from agents.evaluation import GameRecord
+from agents.regret import objective, unit
 from pyramid_env import functional
 from pyramid_env.board import Board
 from pyramid_env.deal import Deal
@@ -43,17 +44,13 @@ class Chosen(NamedTuple):
     Attributes:
         record: the game, with its actions.
         why: it was chosen.
-        best: what the bound says the deal was worth, in the unit of :func:`objective`; None if that is not proven.
+        best: what the bound says the deal was worth, in the unit of :func:`agents.regret.unit`; None if that is not
+            proven.
     """
 
     record: GameRecord
     why: str
     best: int | None
-
-
-def objective(rules: Rules) -> str:
-    """What moves are rated by, as the regret is: ``"score"``, or ``"win"`` where nothing else counts."""
-    return "win" if rules.scoring == "none" else "score"
 
 
 def choose_games(
@@ -79,7 +76,7 @@ def choose_games(
 
 def _of_agent(records: list[GameRecord], best: Mapping[int, int], share: int, rules: Rules) -> list[Chosen]:
     def result(record: GameRecord) -> int:
-        return record.won if rules.scoring == "none" else record.score
+        return record.won if objective(rules) == "win" else record.score
 
     known = [record for record in records if record.deal in best]
     ranked = sorted(known, key=lambda record: result(record) - best[record.deal])
@@ -125,7 +122,7 @@ def table_data(rules: Rules) -> dict[str, Any]:
         "fanStep": [FAN_RIGHT, 0] if rules.waste_piles == 1 else [0, FAN_DOWN],
         "height": CARD_HEIGHT,
         "passes": rules.passes,
-        "unit": "wins" if rules.scoring == "none" else "points",
+        "unit": unit(rules),
         "suits": list(SUITS),
     }
 
