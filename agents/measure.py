@@ -259,7 +259,8 @@ def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBou
         more += regret_cells(regret)
         notes += regret_notes(regret)
     proven = bounds is not None and all(bound.proven for bound in bounds)
-    notes += gap_notes(records, [bound.score_high for bound in bounds] if bounds and proven else None)
+    best = [bound.score_high for bound in bounds] if bounds and proven else None
+    notes += gap_notes(records, best, run.rules)
     print_table(rows, [*notes, *run.lines(), f"files: {run.out}"], more=more)
 
 

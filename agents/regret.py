@@ -294,25 +294,26 @@ def regret_notes(every: Sequence[Regret]) -> list[str]:
     return notes
 
 
-def gap_notes(games: Mapping[str, Sequence[GameRecord]], best: Sequence[int] | None) -> list[str]:
+def gap_notes(games: Mapping[str, Sequence[GameRecord]], best: Sequence[int] | None, rules: Rules) -> list[str]:
     """What hidden cards cost and what an agent's play costs, where the planner played too.
 
     Args:
         games: of the agents on the same deals.
         best: the bound's score of each deal; None where not all are proven.
+        rules: what was played.
     """
     planner = next((name for name in games if name.partition(":")[0] == "planner"), None)
     if planner is None or best is None:
         return []
     reached = [record.score for record in games[planner]]
     cost = paired_difference(best, reached)
-    notes = [f"gap: of the bound {_apart(cost)} a deal are lost by {planner}: what hidden cards cost, at most."]
+    notes = [f"gap: of the bound {_apart(cost, rules)} a deal are lost by {planner}: what hidden cards cost, at most."]
     for name, records in games.items():
         if name != planner:
             more = paired_difference(reached, [record.score for record in records])
-            notes.append(f"gap: {name} loses {_apart(more)} more than that: what its play costs, at least.")
+            notes.append(f"gap: {name} loses {_apart(more, rules)} more than that: what its play costs, at least.")
     return notes
 
 
-def _apart(found: Estimate) -> str:
-    return f"{found.value:.2f} points ({found.low:.2f} .. {found.high:.2f})"
+def _apart(found: Estimate, rules: Rules) -> str:
+    return f"{found.value:.2f} {unit(rules)} ({found.low:.2f} .. {found.high:.2f})"

@@ -94,12 +94,12 @@ def test_the_gap_is_told_where_the_planner_played():
     rules = pe.rules("mini")
     games = {"planner": played("planner:8,workers=1", rules), "greedy": played("greedy", rules)}
     best = [bound_of(deal, rules, Limits()).score_high for deal in DEALS.tolist()]
-    told = gap_notes(games, best)
+    told = gap_notes(games, best, rules)
     assert len(told) == 2
     lost = np.mean(best) - np.mean([record.score for record in games["planner"]])
     assert f"of the bound {lost:.2f} points" in told[0]
     assert told[1].startswith("gap: greedy loses ")
-    assert gap_notes({"greedy": games["greedy"]}, best) == gap_notes(games, None) == []
+    assert gap_notes({"greedy": games["greedy"]}, best, rules) == gap_notes(games, None, rules) == []
 
 
 def test_the_command_line_tells_it(tmp_path, capsys):

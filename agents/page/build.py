@@ -197,7 +197,8 @@ def _pairs(report: Report) -> str:
 
 def _regret(report: Report) -> str:
     proven = report.bounds is not None and all(bound.proven for bound in report.bounds)
-    gaps = gap_notes(report.games, [bound.score_high for bound in report.bounds or ()] if proven else None)
+    best = [bound.score_high for bound in report.bounds or ()] if proven else None
+    gaps = gap_notes(report.games, best, report.rules)
     if not report.regret:
         return _meanings([], {}, gaps) if gaps else ""
     (split_heads, split), (habit_heads, habits) = regret_cells(report.regret)
