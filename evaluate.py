@@ -25,7 +25,7 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 
 from agents import Agent, agent_names, make_agent
 from agents.bounds import MAX_STATES, BoundStore, default_folder
-from agents.evaluation import BATCH_SIZE, MAX_STEPS, GameRecord, check_folder
+from agents.evaluation import MAX_STEPS, GameRecord, check_folder
 from agents.measure import RECORDS_FILE, SUMMARY_FILE, Run, kept_games, play_and_report
 from agents.page import REPLAYS
 from agents.parquet import check_parquet
@@ -81,8 +81,9 @@ def check_call(arguments: Sequence[str]) -> Run | list[Path]:
         "seed": 0, "batch_size": 1, "max_steps": 1, "workers": 1, "max_states": 1, "threads": 1, "replays": 0,
     }  # fmt: skip
     for name, least in least_values.items():
-        if getattr(options, name) < least:
-            raise PyramidError(f"--{name.replace('_', '-')}: expected {least} or more, got {getattr(options, name)}")
+        value = getattr(options, name)
+        if value is not None and value < least:
+            raise PyramidError(f"--{name.replace('_', '-')}: expected {least} or more, got {value}")
     about = _check_submission(options)
     _check_file(options.html, "--html", options.overwrite)
     _check_file(options.parquet, "--parquet", options.overwrite)
@@ -171,7 +172,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--max-states", type=int, default=MAX_STATES, help="solver: states searched for one answer")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that search for bounds")
     parser.add_argument("--bounds", type=Path, default=default_folder(), help="folder that keeps bounds between runs")
-    parser.add_argument("--batch-size", type=int, default=BATCH_SIZE, help="games played side by side")
+    parser.add_argument(
+        "--batch-size", type=int, help="games played side by side; what an agent likes unless given, see agents/base.py"
+    )
     parser.add_argument(
         "--threads", type=int, default=os.cpu_count() or 1, help="of a trained agent; results do not depend on it"
     )

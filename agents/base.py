@@ -40,11 +40,14 @@ class Agent(ABC):
         level: information level of the observations it wants: ``"table"``, ``"memory"`` or ``"clairvoyant"``.
         rules: the rules it plays by.
         threads: so many it may use in a call; which results do not depend on. Most use one whatever it is.
+        batch_size: games that it is played on side by side, 1 or more, where nobody asks for another number. A larger
+            one is quicker for a network; where random numbers are drawn, other ones then fall to a game.
     """
 
     name: str = ""
     level: str = "table"
     threads: int = 1
+    batch_size: int = 256
 
     def __init__(self, rules: Rules) -> None:
         self.rules: Final = rules

@@ -25,7 +25,6 @@ from pyramid_env.moves import move_table
 from pyramid_env.rules import Rules
 from pyramid_env.vector_env import PyramidVectorEnv
 
-BATCH_SIZE: Final = 256
 MAX_STEPS: Final = 2000
 """Far above the longest game with a last pass (double_pyramid: 224 steps); only endless declining meets it."""
 
@@ -75,7 +74,7 @@ def evaluate_agent(
     deals: NDArray[np.int64],
     *,
     seed: int,
-    batch_size: int = BATCH_SIZE,
+    batch_size: int | None = None,
     max_steps: int = MAX_STEPS,
     name: str | None = None,
     keep_actions: bool = False,
@@ -95,7 +94,7 @@ def evaluate_agent(
         rules: the game.
         deals: (D,) distinct deal numbers.
         seed: of the agent's random numbers; deals have none.
-        batch_size: games side by side.
+        batch_size: games side by side; None: as many as the agent likes (:attr:`Agent.batch_size`).
         max_steps: a game that is not over after so many moves is stopped and counts as not won.
         name: what the records call the agent; its own name if None.
         keep_actions: keep every game's actions, for replays.
@@ -108,6 +107,7 @@ def evaluate_agent(
         PyramidError: an agent made for other rules, no deals, a deal twice, a batch size, step limit or seed out of
         range, or finished games that are none of this call. IllegalMoveError: the agent chose an illegal action.
     """
+    batch_size = agent.batch_size if batch_size is None else batch_size
     _check_call(agent, rules, deals, seed, batch_size, max_steps)
     called = name or agent.name
     records = whole_blocks(finished, deals, batch_size)

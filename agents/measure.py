@@ -83,6 +83,11 @@ class Run:
         """The call, to be typed again."""
         return shlex.join(["python", "evaluate.py", *self.arguments])
 
+    def batch_size(self, name: str) -> int:
+        """Games that an agent plays side by side: what was asked for, else what it likes."""
+        asked: int | None = self.options.batch_size
+        return self.agents[name].batch_size if asked is None else asked
+
     def describe(self) -> dict[str, Any]:
         """What the summary says of the run, besides its rows."""
         options = self.options
@@ -93,7 +98,7 @@ class Run:
             "switches": self.rules.to_dict(),
             "deals": format_deals(self.deals),
             "seed": options.seed,
-            "batch_size": options.batch_size,
+            "batch_size": {name: self.batch_size(name) for name in self.agents},
             "max_steps": options.max_steps,
             "threads": options.threads,
             "bound_limits": None if options.no_bound else asdict(Limits(max_states=options.max_states)),
@@ -103,10 +108,18 @@ class Run:
         """The same for people, below the table."""
         said = (
             f"{self.rules} · deals {format_deals(self.deals)} · seed {self.options.seed} · "
-            f"batch {self.options.batch_size} · step limit {self.options.max_steps} · pyramid_env {__version__}"
+            f"batch {self._batches()} · step limit {self.options.max_steps} · pyramid_env {__version__}"
         )
         training = ["Some deals lie in the training range: a trained agent may have met them."]
         return [said, self.command, *(training if may_be_training_deals(self.deals) else [])]
+
+    def _batches(self) -> str:
+        sizes: dict[int, list[str]] = {}
+        for name in self.agents:
+            sizes.setdefault(self.batch_size(name), []).append(name)
+        if len(sizes) == 1:
+            return str(*sizes)
+        return ", ".join(f"{size} ({', '.join(names)})" for size, names in sizes.items())
 
 
 def kept_games(folder: Path) -> tuple[list[str], dict[str, list[GameRecord]]]:
@@ -164,7 +177,7 @@ class _Kept:
         self.records: dict[str, list[GameRecord]] = {}
         for name in run.agents:
             if run.kept.get(name):
-                self.records[name] = whole_blocks(run.kept[name], run.deals, run.options.batch_size)
+                self.records[name] = whole_blocks(run.kept[name], run.deals, run.batch_size(name))
 
     @property
     def finished(self) -> dict[str, list[GameRecord]]:
@@ -199,7 +212,7 @@ def _play(run: Run, games: _Kept) -> None:
                 run.rules,
                 run.deals,
                 seed=options.seed,
-                batch_size=options.batch_size,
+                batch_size=run.batch_size(name),
                 max_steps=options.max_steps,
                 name=name,
                 keep_actions=options.actions,
@@ -322,6 +335,7 @@ def _submit(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], abo
     agent = run.agents[name]
     told = {"agent": name, "level": agent.level, "clairvoyant": agent.clairvoyant, **about}
     file: Path = run.options.submission
-    write_submission(file, Submission(told, run.describe(), games, list(map(row_values, rows))))
+    described = {**run.describe(), "batch_size": run.batch_size(name)}
+    write_submission(file, Submission(told, described, games, list(map(row_values, rows))))
     verify(file, workers=run.options.workers, folder=run.options.bounds)
     print(f"submission: {file}, checked", file=sys.stderr)

@@ -10,7 +10,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.base import AgentError
 from agents.dqn import TokenQPolicy
-from agents.evaluation import BATCH_SIZE, evaluate_agent
+from agents.evaluation import evaluate_agent
 from agents.networks import MaskedTokenPolicy
 from agents.sb3 import PyramidVecEnv, Sb3Agent
 from pyramid_env.benchmark.splits import parse_deals
@@ -81,7 +81,7 @@ class EvaluationCallback(BaseCallback):
         assert isinstance(policy, (MaskedTokenPolicy, TokenQPolicy))
         training = policy.training
         policy.set_training_mode(False)
-        games = evaluate_agent(self._agent, self._agent.rules, self.deals, seed=self.seed, batch_size=BATCH_SIZE)
+        games = evaluate_agent(self._agent, self._agent.rules, self.deals, seed=self.seed)
         policy.set_training_mode(training)
         found = float(np.mean([game.won for game in games])), float(np.mean([game.score for game in games]))
         self.history.append((self.num_timesteps, *found))

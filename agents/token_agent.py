@@ -26,6 +26,9 @@ PART: Final = 128
 """Positions that it looks at together when it plays as an agent: threads take parts, and the parts, so the results, are
 the same for any number of them."""
 
+QUICK_BATCH: Final = 1_024
+"""Games that it plays side by side where nothing is drawn: whole parts for all threads until few games are left."""
+
 
 class Judgement(NamedTuple):
     """What a network makes of B positions.
@@ -55,6 +58,7 @@ class TokenAgent(Agent):
 
     Attributes:
         rates_moves, has_value: as above.
+        batch_size: :attr:`Agent.batch_size`: QUICK_BATCH, unless actions are drawn.
     """
 
     def __init__(
@@ -71,6 +75,8 @@ class TokenAgent(Agent):
         super().__init__(rules)
         self.name = name
         self.level = level
+        if deterministic:
+            self.batch_size = QUICK_BATCH
         self.network: Final = network
         self.rates_moves: Final = rates_moves
         self.has_value: Final = has_value

@@ -496,6 +496,63 @@ def test_a_mistake_in_the_call_is_one_line_and_code_2(
     assert not list(tmp_path.iterdir()), "a mistaken call left files behind"
 
 
+class OfEight(RandomAgent):
+    """Likes eight games side by side."""
+
+    name = "of eight"
+    batch_size = 8
+
+
+def test_an_agent_is_played_in_batches_that_it_likes_unless_told_otherwise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ["--agents", "random", f"{__name__}:OfEight", "--rules", "mini", "--deals", "test:0-39", "--no-bound"]
+    blocks: list[tuple[str, int]] = []
+    play = evaluation_module._Games.play
+
+    def played(games: Any, on_finished: Any) -> None:
+        blocks.append((games.agent.name, len(games.deals)))
+        play(games, on_finished)
+
+    monkeypatch.setattr(evaluation_module._Games, "play", played)
+    assert evaluate.main([*call, "--out", str(tmp_path / "liked")]) == 0
+    assert blocks == [("random", 1), ("random", 40), ("of eight", 1), *[("of eight", 8)] * 5]
+    assert "batch 256 (random), 8 (of eight)" in capsys.readouterr().out
+    records, summary = untimed(tmp_path / "liked")
+    assert summary["batch_size"] == {"random": 256, "of eight": 8}
+    agent = OfEight(MINI)
+    assert records[40:] == without_time(evaluate_agent(agent, MINI, DEALS, seed=0))
+    assert records[40:] == without_time(evaluate_agent(agent, MINI, DEALS, seed=0, batch_size=8))
+    assert records[40:] != without_time(evaluate_agent(agent, MINI, DEALS, seed=0, batch_size=40))
+    assert evaluate.main([*call, "--out", str(tmp_path / "told"), "--batch-size", "16"]) == 0
+    assert untimed(tmp_path / "told")[1]["batch_size"] == {"random": 16, "of eight": 16}
+    assert "batch 16 · " in capsys.readouterr().out
+
+
+def test_what_was_stopped_goes_on_in_the_batches_that_the_agent_likes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ["--agents", f"{__name__}:OfEight", "--rules", "mini", "--deals", "test:0-39", "--no-bound"]
+    assert evaluate.main([*call, "--out", str(tmp_path / "straight")]) == 0
+    assert evaluate.main([*call, "--out", str(tmp_path / "again")]) == 0
+    (tmp_path / "again" / "records.csv").write_text(
+        "".join((tmp_path / "again" / "records.csv").read_text().splitlines(keepends=True)[:20])
+    )
+    blocks: list[int] = []
+    play = evaluation_module._Games.play
+
+    def played(games: Any, on_finished: Any) -> None:
+        blocks.append(len(games.deals))
+        play(games, on_finished)
+
+    monkeypatch.setattr(evaluation_module._Games, "play", played)
+    assert evaluate.main(["--resume", str(tmp_path / "again")]) == 0
+    assert blocks == [1, 8, 8, 8]  # 19 games were there: two whole blocks
+    straight, again = untimed(tmp_path / "straight"), untimed(tmp_path / "again")
+    assert again[0] == straight[0]
+    assert again[1]["rows"] == straight[1]["rows"]
+
+
 def test_ctrl_c_leaves_the_records_of_finished_agents(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from agents.checkpoint import load_checkpoint
 from agents.config import make_config
 from agents.evaluation import evaluate_agent
 from agents.shipped import FOLDER, ship, shipped_path, shipped_presets
+from agents.token_agent import QUICK_BATCH
 from agents.training import train
 from pyramid_env.benchmark.splits import parse_deals
 from pyramid_env.errors import PyramidError
@@ -48,6 +49,16 @@ def test_a_shipped_agent_plays_well(preset):
     assert agent.name == "shipped"
     assert not agent.clairvoyant
     assert np.mean([game.won for game in games]) >= WINS[preset]
+
+
+def test_a_batch_changes_no_game_of_a_network_unless_it_draws():
+    rules = pe.rules("one_pass")
+    agent, sampled = make_agent("shipped", rules), make_agent("shipped:sampled", rules)
+    assert (agent.batch_size, sampled.batch_size) == (QUICK_BATCH, 256)
+    deals = parse_deals("validation:0-299")
+    liked = evaluate_agent(agent, rules, deals, seed=0, keep_actions=True)
+    small = evaluate_agent(agent, rules, deals, seed=0, keep_actions=True, batch_size=70)
+    assert [game.actions for game in liked] == [game.actions for game in small]
 
 
 def test_rules_without_a_shipped_agent_are_told():
