@@ -170,7 +170,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--no-bound", action="store_true", help="leave the solver's bound out")
     parser.add_argument("--max-states", type=int, default=MAX_STATES, help="solver: states searched for one answer")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that search for bounds")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1,
+        help="processes that search for bounds while games are played; 1: none, the search comes after the games",
+    )  # fmt: skip
     parser.add_argument("--bounds", type=Path, default=default_folder(), help="folder that keeps bounds between runs")
     parser.add_argument(
         "--batch-size", type=int, help="games played side by side; what an agent likes unless given, see agents/base.py"

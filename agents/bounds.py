@@ -7,20 +7,22 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.progress import Progress
 
-from agents.evaluation import GameRecord, check_folder, progress_bar, replace_file
+from agents.evaluation import GameRecord, check_folder, progress_in, replace_file
 from pyramid_env.benchmark import SHIPPED, SPLITS, bounds
 from pyramid_env.benchmark.bounds import switches
 from pyramid_env.deal import Deal
@@ -77,48 +79,149 @@ def find_bounds(
     limits: Limits | None = None,
     workers: int | None = None,
     folder: Path | None = None,
-    progress: bool = False,
+    progress: bool | Progress = False,
 ) -> list[DealBound]:
     """Bounds of numbered deals, in their order; those stored in the folder or with the package are not searched for.
 
     Args:
-        rules: the game.
-        deals: (D,) deal numbers.
-        limits: the solver's, for each question; None: MAX_STATES states.
-        workers: processes; None takes one a core. With 1 all is done in this process.
-        folder: where bounds are kept between runs, one file for each combination of switches, limits and solver
-            version; None keeps nothing. What is known is saved every few seconds, and also when the search is
-            interrupted.
-        progress: show a bar on the terminal.
+        rules, deals, limits, workers, folder, progress: see :class:`BoundSearch`.
 
     Raises:
         PyramidError: fewer than one worker, a stored file that cannot be read, or a worker process that died.
         KeyboardInterrupt: as it came, after what is known was saved.
     """
-    if workers is not None and workers < 1:
-        raise PyramidError(f"workers: expected 1 or more, got {workers}")
-    limits = limits or Limits(max_states=MAX_STATES)
-    store = None if folder is None else BoundStore(folder, rules, limits)
-    known = {} if store is None else store.read()
-    wanted = deals.tolist()
-    known |= shipped_bounds(rules, [deal for deal in wanted if deal not in known])
-    missing = [deal for deal in wanted if deal not in known]
-    saved_at = time.monotonic()
-    with progress_bar(progress) as bar:
-        task = bar.add_task("bound", total=len(wanted), completed=len(wanted) - len(missing))
+    with BoundSearch(rules, deals, limits=limits, workers=workers, folder=folder, progress=progress) as search:
+        return search.result()
+
+
+class BoundSearch:
+    """A search for the bounds of numbered deals, which can go on in worker processes while its caller plays games::
+
+        with BoundSearch(rules, deals, folder=folder) as search:
+            search.start()
+            ...
+            bounds = search.result()
+
+    However it ends, what was found is saved, and the processes end with it.
+
+    Args:
+        rules: the game.
+        deals: (D,) deal numbers.
+        limits: the solver's, for each question; None: MAX_STATES states.
+        workers: processes; None takes one a core. With 1 there are none: all is done in :meth:`result`.
+        folder: where bounds are kept between runs, one file for each combination of switches, limits and solver
+            version; None keeps nothing.
+        progress: show a bar on the terminal, or a line in a bar that is shown already.
+
+    Raises:
+        PyramidError: fewer than one worker, or a stored file that cannot be read.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        deals: NDArray[np.int64],
+        *,
+        limits: Limits | None = None,
+        workers: int | None = None,
+        folder: Path | None = None,
+        progress: bool | Progress = False,
+    ) -> None:
+        if workers is not None and workers < 1:
+            raise PyramidError(f"workers: expected 1 or more, got {workers}")
+        self._rules: Final = rules
+        self._limits: Final = limits or Limits(max_states=MAX_STATES)
+        self._workers: Final = workers or os.cpu_count() or 1
+        self._store: Final = None if folder is None else BoundStore(folder, rules, self._limits)
+        self._wanted: Final[list[int]] = deals.tolist()
+        self._known = {} if self._store is None else self._store.read()
+        self._known |= shipped_bounds(rules, [deal for deal in self._wanted if deal not in self._known])
+        self._missing: Final = [deal for deal in self._wanted if deal not in self._known]
+        self._left: Final = set(self._missing)
+        self._unsaved = 0
+        self._saved_at = time.monotonic()
+        self._pool: ProcessPoolExecutor | None = None
+        self._answers: list[Future[DealBound]] = []
+        self._progress: Final = progress
+        self._ending: Final = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._ending.callback(self.save)
+        bar = self._ending.enter_context(progress_in(self._progress))
+        task = bar.add_task("bound", total=len(self._wanted), completed=len(self._wanted) - len(self._missing))
+        self._advance: Callable[[], object] = partial(bar.advance, task)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ending.close()
+
+    def start(self) -> None:
+        """Let worker processes begin; with one worker, or one missing deal, there are none."""
+        if self._workers == 1 or len(self._missing) < 2:
+            return
+        # spawn: the same on every platform, and safe beside the threads of torch and Numba.
+        self._pool = ProcessPoolExecutor(
+            min(self._workers, len(self._missing)),
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_end_with_the_caller,
+        )
+        # The processes end before what they found is saved.
+        self._ending.callback(self._pool.shutdown, cancel_futures=True)
+        one = partial(bound_of, rules=self._rules, limits=self._limits)
+        with _interrupts_held(), self._death_told():
+            self._answers = [self._pool.submit(one, deal) for deal in self._missing]  # this starts the processes
+        for answer in self._answers:
+            answer.add_done_callback(lambda _: self._advance())
+
+    def keep(self) -> None:
+        """Save what was found, if it is time; to be called now and then while the search goes on."""
+        if time.monotonic() - self._saved_at > SAVE_EVERY_S:
+            self.save()
+
+    def save(self) -> None:
+        """Save what was found."""
+        for answer in self._answers:
+            if answer.done() and not answer.cancelled() and answer.exception() is None:
+                self._note(answer.result())
+        self._saved_at = time.monotonic()
+        if self._store is not None and self._unsaved:
+            self._store.write(self._known)
+            self._unsaved = 0
+
+    def result(self) -> list[DealBound]:
+        """Wait for all bounds; they come in the order of the deals.
+
+        Raises:
+            PyramidError: a worker process died.
+        """
+        if self._pool is None:
+            self.start()
+        if self._pool is None:
+            for deal in self._missing:
+                self._note(bound_of(deal, self._rules, self._limits))
+                self._advance()
+                self.keep()
+        with self._death_told():
+            for answer in as_completed(self._answers):
+                self._note(answer.result())
+                self.keep()
+        return [self._known[deal] for deal in self._wanted]
+
+    @contextmanager
+    def _death_told(self) -> Iterator[None]:
         try:
-            # closing: an interrupt must end the processes at once, not when the generator happens to be collected.
-            with closing(_search(missing, rules, limits, workers or os.cpu_count() or 1)) as search:
-                for bound in search:
-                    known[bound.deal] = bound
-                    bar.advance(task)
-                    if store is not None and time.monotonic() - saved_at > SAVE_EVERY_S:
-                        store.write(known)
-                        saved_at = time.monotonic()
-        finally:
-            if store is not None and any(deal in known for deal in missing):
-                store.write(known)
-    return [known[deal] for deal in wanted]
+            yield
+        except BrokenProcessPool:
+            raise PyramidError(
+                f"bounds: one of {self._workers} processes ended before its answer, perhaps for lack of memory; "
+                "take fewer workers or a lower limit of states"
+            ) from None
+
+    def _note(self, found: DealBound) -> None:
+        if found.deal in self._left:
+            self._left.remove(found.deal)
+            self._known[found.deal] = found
+            self._unsaved += 1
 
 
 def shipped_bounds(rules: Rules, deals: Sequence[int]) -> dict[int, DealBound]:
@@ -133,30 +236,6 @@ def shipped_bounds(rules: Rules, deals: Sequence[int]) -> dict[int, DealBound]:
             if bound.proven:
                 found[deal] = bound
     return found
-
-
-def _search(deals: Sequence[int], rules: Rules, limits: Limits, workers: int) -> Generator[DealBound, None, None]:
-    """Bounds in the order in which they are found."""
-    one = partial(bound_of, rules=rules, limits=limits)
-    if workers == 1 or len(deals) < 2:
-        yield from map(one, deals)
-        return
-    # spawn: the same on every platform, and safe beside the threads of torch and Numba.
-    pool = ProcessPoolExecutor(
-        min(workers, len(deals)), mp_context=multiprocessing.get_context("spawn"), initializer=_end_on_interrupt
-    )
-    try:
-        with _interrupts_held():
-            answers = [pool.submit(one, deal) for deal in deals]  # this is what starts the workers
-        for found in as_completed(answers):
-            yield found.result()
-    except BrokenProcessPool:
-        raise PyramidError(
-            f"bounds: one of {workers} processes ended before its answer, perhaps for lack of memory; "
-            "take fewer workers or a lower limit of states"
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
@@ -175,11 +254,20 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _end_on_interrupt() -> None:
-    """Ctrl-C ends a worker at once, even within a kernel; what it was searching for is lost, no more."""
+def _end_with_the_caller() -> None:
+    """Ctrl-C ends a worker at once, even within a kernel; what it was searching for is lost, no more. So does the end
+    of the process that it works for: killed, that one could not tell it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_end_after_the_caller, daemon=True).start()
+
+
+def _end_after_the_caller() -> None:
+    caller = multiprocessing.parent_process()
+    if caller is not None:
+        caller.join()
+        os._exit(1)
 
 
 # ---- what games prove ------------------------------------------------------------------------------------------------

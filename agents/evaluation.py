@@ -7,6 +7,7 @@ import io
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -78,7 +79,7 @@ def evaluate_agent(
     max_steps: int = MAX_STEPS,
     name: str | None = None,
     keep_actions: bool = False,
-    progress: bool = False,
+    progress: bool | Progress = False,
     finished: Sequence[GameRecord] = (),
     on_block: Callable[[list[GameRecord]], object] = lambda records: None,
 ) -> list[GameRecord]:
@@ -98,7 +99,7 @@ def evaluate_agent(
         max_steps: a game that is not over after so many moves is stopped and counts as not won.
         name: what the records call the agent; its own name if None.
         keep_actions: keep every game's actions, for replays.
-        progress: show a bar on the terminal.
+        progress: show a bar on the terminal, or a line in a bar that is shown already.
         finished: records of an earlier call with the same arguments, which was stopped: whole blocks from the first
             deal on; these are not played again.
         on_block: given all records so far each time that a block has ended.
@@ -111,7 +112,7 @@ def evaluate_agent(
     _check_call(agent, rules, deals, seed, batch_size, max_steps)
     called = name or agent.name
     records = whole_blocks(finished, deals, batch_size)
-    with progress_bar(progress) as bar:
+    with progress_in(progress) as bar:
         task = bar.add_task(called, total=len(deals), completed=len(records))
         for start in range(len(records), len(deals), batch_size):
             games = _Games(agent, rules, deals[start : start + batch_size], seed, max_steps, keep_actions)
@@ -351,6 +352,16 @@ def check_folder(folder: Path, what: str) -> None:
         raise PyramidError(
             f"{what}: expected a folder that can be written to, got {folder}; no right to write in {there}"
         )
+
+
+@contextmanager
+def progress_in(shown: bool | Progress) -> Iterator[Progress]:
+    """A progress bar while the block runs; one that is shown already goes on being shown."""
+    if isinstance(shown, Progress):
+        yield shown
+    else:
+        with progress_bar(shown) as bar:
+            yield bar
 
 
 def progress_bar(shown: bool) -> Progress:

@@ -9,6 +9,7 @@ import argparse
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.progress import Progress
 
 from agents.base import Agent
-from agents.bounds import DealBound, find_bounds, tightened
+from agents.bounds import BoundSearch, DealBound, tightened
 from agents.details import (
     Comparison,
     Details,
@@ -33,6 +35,7 @@ from agents.details import (
 from agents.evaluation import (
     GameRecord,
     evaluate_agent,
+    progress_bar,
     read_records,
     replace_file,
     warm_up,
@@ -149,8 +152,8 @@ def play_and_report(run: Run) -> bool:
     games = _Kept(run)
     bounds, done = None, True
     try:
-        _play(run, games)
-        bounds = _bounds(run, games.finished)
+        with progress_bar(True) as bar:
+            bounds = _play_and_bound(run, games, bar)
     except KeyboardInterrupt:
         done = False
         if not games.count:
@@ -201,9 +204,30 @@ class _Kept:
         self._written_at = time.monotonic()
 
 
-def _play(run: Run, games: _Kept) -> None:
-    """Play agent after agent, as far as they have not played."""
+def _play_and_bound(run: Run, games: _Kept, bar: Progress) -> list[DealBound] | None:
+    """Play all agents, and find the bounds meanwhile; None without."""
     options = run.options
+    if options.no_bound:
+        _play(run, games, bar)
+        return None
+    limits = Limits(max_states=options.max_states)
+    with BoundSearch(
+        run.rules, run.deals, limits=limits, workers=options.workers, folder=options.bounds, progress=bar
+    ) as search:
+        search.start()
+        _play(run, games, bar, search.keep)
+        found = search.result()
+    return tightened(found, (record for played in games.finished.values() for record in played))
+
+
+def _play(run: Run, games: _Kept, bar: Progress, between: Callable[[], object] = lambda: None) -> None:
+    """Play agent after agent, as far as they have not played; ``between`` is called when some games have ended."""
+    options = run.options
+
+    def on_block(name: str, records: list[GameRecord]) -> None:
+        games.note(name, records)
+        between()
+
     for name, agent in run.agents.items():
         if name not in games.finished:
             warm_up(agent, run.rules)
@@ -216,26 +240,11 @@ def _play(run: Run, games: _Kept) -> None:
                 max_steps=options.max_steps,
                 name=name,
                 keep_actions=options.actions,
-                progress=True,
+                progress=bar,
                 finished=games.records.get(name, ()),
-                on_block=partial(games.note, name),
+                on_block=partial(on_block, name),
             )
         print(f"{name}: {len(games.records[name]):,} games", file=sys.stderr)
-
-
-def _bounds(run: Run, records: dict[str, list[GameRecord]]) -> list[DealBound] | None:
-    options = run.options
-    if options.no_bound:
-        return None
-    found = find_bounds(
-        run.rules,
-        run.deals,
-        limits=Limits(max_states=options.max_states),
-        workers=options.workers,
-        folder=options.bounds,
-        progress=True,
-    )
-    return tightened(found, (record for games in records.values() for record in games))
 
 
 def _rows(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound] | None) -> list[Row]:

@@ -11,7 +11,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, wait
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ import evaluate
 from agents import Agent, GreedyAgent, Observations, RandomAgent, measure
 from agents import bounds as bounds_module
 from agents import evaluation as evaluation_module
-from agents.bounds import MAX_STATES, BoundStore, DealBound, find_bounds, tightened
+from agents.bounds import MAX_STATES, BoundSearch, BoundStore, DealBound, find_bounds, tightened
 from agents.evaluation import GameRecord, evaluate_agent, read_records, write_records
 from agents.report import Row, agent_row, bound_row, footnotes, plain_table, print_table, table_cells, write_summary
 from agents.statistics import mean_t, wilson
@@ -274,7 +276,42 @@ def test_a_worker_that_dies_is_an_error_and_no_endless_wait() -> None:
             return os._exit, (1,)  # what unpickles it dies
 
     with pytest.raises(PyramidError, match="one of 2 processes ended before its answer"):
-        list(bounds_module._search([1, 2], MINI, Deadly(), workers=2))  # type: ignore[arg-type]  # a stand-in
+        find_bounds(MINI, DEALS[:2], limits=Deadly(), workers=2)  # type: ignore[arg-type]  # a stand-in
+
+
+def test_a_search_that_is_left_early_keeps_what_its_processes_found(tmp_path: Path) -> None:
+    with BoundSearch(MINI, DEALS, workers=2, folder=tmp_path) as search:
+        search.start()
+        assert search._pool is not None
+        wait(search._answers[:3])
+        found = {answer.result() for answer in search._answers[:3]}
+        processes = list(search._pool._processes.values())
+    assert found <= set(BoundStore(tmp_path, MINI, LIMITS).read().values())
+    assert not any(process.is_alive() for process in processes)
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks processes up in /proc")
+def test_processes_that_search_end_with_a_caller_that_is_killed() -> None:
+    code = (
+        "import time, numpy as np, pyramid_env as pe\n"
+        "from agents.bounds import BoundSearch\n"
+        "with BoundSearch(pe.rules('mini'), np.arange(4), workers=2) as search:\n"
+        "    search.start()\n"
+        "    search.result()\n"
+        "    print(*search._pool._processes, flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    root = Path(evaluate.__file__).parent
+    with subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        names = [Path("/proc") / word / "cmdline" for word in process.stdout.readline().split()]
+        assert len(names) == 2
+        assert all(name.read_bytes() for name in names)
+        process.kill()
+    deadline = time.monotonic() + 60
+    while any(name.exists() and name.read_bytes() for name in names):  # one that has ended has no words left
+        assert time.monotonic() < deadline, "processes of a killed caller are still there"
+        time.sleep(0.05)
 
 
 def test_stored_bounds_are_used_for_the_same_question_only(tmp_path: Path) -> None:
@@ -553,6 +590,71 @@ def test_what_was_stopped_goes_on_in_the_batches_that_the_agent_likes(
     assert again[1]["rows"] == straight[1]["rows"]
 
 
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[BoundSearch]:
+    """The searches that have begun."""
+    begun: list[BoundSearch] = []
+    start = BoundSearch.start
+
+    def started(search: BoundSearch) -> None:
+        start(search)
+        begun.append(search)
+
+    monkeypatch.setattr(BoundSearch, "start", started)
+    return begun
+
+
+def test_bounds_are_found_while_games_are_played(
+    tmp_path: Path, searches: list[BoundSearch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ["--agents", "random", "greedy", "--rules", "mini", "--deals", "test:0-39", "--out"]
+
+    def waiting(*args: Any, **options: Any) -> list[GameRecord]:
+        assert wait(searches[-1]._answers, timeout=300).not_done == set(), "none is found before the games have ended"
+        return evaluate_agent(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(measure, "evaluate_agent", waiting)
+        aside = [*call, "out", "--bounds", str(tmp_path / "aside"), "--workers", "2"]
+        patch.chdir(tmp_path)
+        assert evaluate.main(aside) == 0
+    (tmp_path / "out").rename(tmp_path / "with")
+    monkeypatch.chdir(tmp_path)
+    assert evaluate.main([*call, "out", "--bounds", str(tmp_path / "alone"), "--workers", "1"]) == 0
+    assert searches[0]._answers
+    assert not searches[-1]._answers, "with one worker there are no processes"
+    (records, summary), (other_records, other) = untimed(tmp_path / "with"), untimed(tmp_path / "out")
+    assert records == other_records
+    told = ("arguments", "command")
+    assert {name: summary[name] for name in summary if name not in told} == {
+        name: other[name] for name in other if name not in told
+    }
+
+
+def test_ctrl_c_while_games_are_played_keeps_the_bounds_found_so_far(
+    tmp_path: Path, searches: list[BoundSearch], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ["--agents", "random", "greedy", "--rules", "mini", "--deals", "test:0-39", "--workers", "2"]
+    call += ["--bounds", str(tmp_path / "bounds"), "--out", str(tmp_path / "out")]
+
+    def interrupted(agent: Agent, *args: Any, **options: Any) -> list[GameRecord]:
+        if agent.name == "greedy":
+            wait(searches[-1]._answers, timeout=300, return_when=FIRST_COMPLETED)
+            raise KeyboardInterrupt
+        return evaluate_agent(agent, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(measure, "evaluate_agent", interrupted)
+        assert evaluate.main(call) == evaluate.INTERRUPTED
+    kept = BoundStore(tmp_path / "bounds", MINI, LIMITS).read()
+    assert 0 < len(kept) <= len(DEALS)
+    assert evaluate.main(["--resume", str(tmp_path / "out")]) == 0
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["complete"]
+    stored = BoundStore(tmp_path / "bounds", MINI, LIMITS).read()
+    assert len(stored) == len(DEALS)
+    assert {deal: stored[deal] for deal in kept} == kept  # with the same seconds: none was sought twice
+
+
 def test_ctrl_c_leaves_the_records_of_finished_agents(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -563,6 +665,7 @@ def test_ctrl_c_leaves_the_records_of_finished_agents(
 
     monkeypatch.setattr(measure, "evaluate_agent", interrupted)
     call = ["--agents", "random", "greedy", "--rules", "mini", "--deals", "test:0-9", "--out", str(tmp_path)]
+    call += ["--workers", "1"]
     assert evaluate.main(call) == evaluate.INTERRUPTED
     assert {record.agent for record in read_records(tmp_path / "records.csv")} == {"random"}
     assert not json.loads((tmp_path / "summary.json").read_text())["complete"]
@@ -577,6 +680,7 @@ def test_ctrl_c_during_the_first_agent_keeps_nothing_and_says_so(
 
     monkeypatch.setattr(measure, "evaluate_agent", interrupted)
     call = ["--agents", "greedy", "--rules", "mini", "--deals", "test:0-9", "--out", str(tmp_path / "out")]
+    call += ["--workers", "1"]
     assert evaluate.main(call) == evaluate.INTERRUPTED
     out, err = capsys.readouterr()
     assert out == ""
