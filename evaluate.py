@@ -30,6 +30,7 @@ from agents.measure import RECORDS_FILE, SUMMARY_FILE, Run, kept_games, play_and
 from agents.page import REPLAYS
 from agents.parquet import check_parquet
 from agents.report import footnotes, print_table
+from agents.seeds import check_seeds, read_seeds
 from agents.submission import STATED, check_statement, verify
 from pyramid_env import __version__
 from pyramid_env.benchmark import SPLITS, parse_deals
@@ -75,6 +76,8 @@ def check_call(arguments: Sequence[str]) -> Run | list[Path]:
         arguments, kept = kept_games(resumed)
         options = _parser().parse_args(arguments)
         options.out, options.overwrite = resumed, True
+    if not (options.agents or options.seeds):
+        raise PyramidError("expected what to measure (--agents, --seeds), --resume or --verify; got none of them")
     rules = read_rules(options.rules)
     deals = parse_deals(options.deals)
     least_values = {
@@ -97,8 +100,8 @@ def check_call(arguments: Sequence[str]) -> Run | list[Path]:
         raise PyramidError(f"--out: {out} holds {' and '.join(old)} of an earlier run; --overwrite replaces them")
     if not options.no_bound:
         BoundStore(options.bounds, rules, Limits(max_states=options.max_states)).check(deals)
-    agents = _make_agents(options.agents, rules, options.threads)
-    return Run(rules, deals, agents, options, out, list(arguments), about, kept)
+    agents, specs, seeds = _make_agents(options, rules)
+    return Run(rules, deals, agents, specs, seeds, options, out, list(arguments), about, kept)
 
 
 def _check_submission(options: argparse.Namespace) -> dict[str, str] | None:
@@ -107,8 +110,9 @@ def _check_submission(options: argparse.Namespace) -> dict[str, str] | None:
         if options.about:
             raise PyramidError("--about: it is said of a submission; --submission names the file to write")
         return None
-    if len(options.agents) != 1:
-        raise PyramidError(f"--submission: expected one agent, got {', '.join(options.agents)}")
+    if len(options.agents) != 1 or options.seeds:
+        given = [*options.agents, *(f"seeds of {name}" for name, *_ in options.seeds)]
+        raise PyramidError(f"--submission: expected one agent, got {', '.join(given)}")
     if options.submission.exists() and not options.overwrite:
         raise PyramidError(f"--submission: {options.submission} is already there; --overwrite replaces it")
     check_folder(options.submission.parent, "--submission")
@@ -137,14 +141,18 @@ def _parser() -> argparse.ArgumentParser:
         description="Measure agents on the same numbered deals, beside the solver's bound.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    asked = parser.add_mutually_exclusive_group(required=True)
+    asked = parser.add_mutually_exclusive_group()
     asked.add_argument(
         "--verify", nargs="+", type=Path, metavar="FILE", help="check submissions: replay their games, compute anew"
     )
     asked.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with an evaluation that was stopped")
     asked.add_argument(
-        "--agents", nargs="+", metavar="AGENT",
+        "--agents", nargs="+", metavar="AGENT", default=[],
         help=f"{', '.join(agent_names())}, a run folder of train.py, a checkpoint file, or module:factory",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seeds", nargs="+", action="append", default=[], metavar=("NAME", "RUN"),
+        help="runs of one training with different seeds, two or more, as one row; may be given again",
     )  # fmt: skip
     parser.add_argument(
         "--rules", default="pyramid", help=f"{', '.join(PRESETS)}; or changed, as in microsoft:passes=1"
@@ -185,16 +193,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _make_agents(specs: Sequence[str], rules: Rules, threads: int) -> dict[str, Agent]:
-    """Agents by what the table calls them: their names, or what was asked for where two have the same name."""
+def _make_agents(
+    options: argparse.Namespace, rules: Rules
+) -> tuple[dict[str, Agent], dict[str, str], dict[str, list[str]]]:
+    """Agents by what the table calls them: their names, or what was asked for where two have the same name; what each
+    was asked for by; and the names of those that are runs of one training, by what they are called together."""
+    together = read_seeds(options.seeds)
+    specs = [*options.agents, *(run for runs in together.values() for run in runs)]
     if len(set(specs)) < len(specs):
-        twice = next(spec for spec in specs if list(specs).count(spec) > 1)
-        raise PyramidError(f"--agents: expected different agents, got {twice} twice")
-    made = [make_agent(spec, rules, threads=threads) for spec in specs]
+        twice = next(spec for spec in specs if specs.count(spec) > 1)
+        option = "--agents" if options.agents.count(twice) > 1 else "--seeds"
+        raise PyramidError(f"{option}: expected different agents, got {twice} twice")
+    made = [make_agent(spec, rules, threads=options.threads) for spec in specs]
+    check_seeds(together)
     names = [agent.name for agent in made]
-    return {
-        name if names.count(name) == 1 else spec: agent for spec, name, agent in zip(specs, names, made, strict=True)
-    }
+    called = {
+        spec: name if names.count(name) == 1 else spec for spec, name in zip(specs, names, strict=True)
+    }  # fmt: skip
+    seeds = {name: [called[run] for run in runs] for name, runs in together.items()}
+    for name in seeds:
+        if name in called.values():
+            raise PyramidError(f"--seeds: expected another name than that of an agent, got {name}")
+    return dict(zip(called.values(), made, strict=True)), {called[spec]: spec for spec in specs}, seeds
 
 
 def _new_folder(rules: Rules) -> Path:

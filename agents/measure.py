@@ -46,6 +46,7 @@ from agents.page import Report, curve_of, page_text
 from agents.parquet import write_parquet
 from agents.regret import Regret, gap_notes, regret_cells, regret_notes, regret_of
 from agents.report import Row, agent_row, bound_row, footnotes, print_table, read_summary, write_summary
+from agents.seeds import Seeds, seeds_cells, seeds_notes, together
 from agents.submission import Submission, row_values, verify, write_submission
 from pyramid_env import __version__
 from pyramid_env.benchmark import format_deals, may_be_training_deals
@@ -65,6 +66,8 @@ class Run:
 
     Attributes:
         rules, deals, agents: who plays what; agents by what tables call them.
+        specs: what each agent was asked for by, likewise.
+        seeds: names of those that are runs of one training, by what they are called together.
         options: of the command line.
         out: folder of records and summary.
         arguments: the command line's words.
@@ -75,6 +78,8 @@ class Run:
     rules: Rules
     deals: NDArray[np.int64]
     agents: dict[str, Agent]
+    specs: dict[str, str]
+    seeds: dict[str, list[str]]
     options: argparse.Namespace
     out: Path
     arguments: list[str]
@@ -200,7 +205,8 @@ class _Kept:
 
     def write(self) -> None:
         """Write all games, and what is known from them."""
-        _write(self._run, self.records, _rows(self._run, self.finished, None), complete=False)
+        rows, _ = _rows(self._run, self.finished, None)
+        _write(self._run, self.records, rows, complete=False)
         self._written_at = time.monotonic()
 
 
@@ -247,12 +253,18 @@ def _play(run: Run, games: _Kept, bar: Progress, between: Callable[[], object] =
         print(f"{name}: {len(games.records[name]):,} games", file=sys.stderr)
 
 
-def _rows(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound] | None) -> list[Row]:
-    rows = [
-        agent_row(games, run.rules, clairvoyant=run.agents[name].clairvoyant, bounds=bounds)
-        for name, games in records.items()
-    ]
-    return rows if bounds is None else [*rows, bound_row(bounds, run.rules)]
+def _rows(
+    run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound] | None
+) -> tuple[list[Row], list[Seeds]]:
+    """The lines of the table, and the runs behind those that stand for several."""
+    rows, seeds = together(
+        {
+            name: agent_row(games, run.rules, clairvoyant=run.agents[name].clairvoyant, bounds=bounds)
+            for name, games in records.items()
+        },
+        run.seeds,
+    )
+    return (rows if bounds is None else [*rows, bound_row(bounds, run.rules)]), seeds
 
 
 def _write(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], *, complete: bool, **more: Any) -> None:
@@ -262,18 +274,21 @@ def _write(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], *, c
 
 
 def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBound] | None, *, complete: bool) -> None:
-    rows = _rows(run, records, bounds)
+    rows, seeds = _rows(run, records, bounds)
     classes = deal_classes(run.rules, run.deals.tolist())
     details = [details_of(name, games, classes) for name, games in records.items()]
-    pairs, regret = compare(records), _regret(run, records) if complete else []
-    _write(run, records, rows, complete=complete, details=details, comparisons=pairs, regret=regret)
+    of_seeds = {name for runs in run.seeds.values() for name in runs}
+    pairs = compare({name: games for name, games in records.items() if name not in of_seeds})
+    regret = _regret(run, records) if complete else []
+    told = [asdict(each) for each in seeds]
+    _write(run, records, rows, complete=complete, seeds=told, details=details, comparisons=pairs, regret=regret)
     if run.about is not None and complete:
         _submit(run, records, rows, run.about)
     if complete:
-        _write_files(run, records, rows, bounds, details, pairs, regret)
+        _write_files(run, records, rows, seeds, bounds, details, pairs, regret)
     unproven = sum(not bound.proven for bound in bounds or [])
-    notes = [*footnotes(rows, run.rules, unproven=unproven), *details_notes(details)]
-    more = [details_cells(details)]
+    notes = [*footnotes(rows, run.rules, unproven=unproven), *seeds_notes(seeds), *details_notes(details)]
+    more = [*([seeds_cells(seeds)] if seeds else []), details_cells(details)]
     if pairs:
         more.append(comparison_cells(pairs))
         notes += comparison_notes(pairs)
@@ -301,6 +316,7 @@ def _write_files(
     run: Run,
     records: dict[str, list[GameRecord]],
     rows: list[Row],
+    seeds: list[Seeds],
     bounds: list[DealBound] | None,
     details: list[Details],
     comparisons: list[Comparison],
@@ -312,6 +328,7 @@ def _write_files(
         report = Report(
             rules=run.rules,
             rows=rows,
+            seeds=seeds,
             details=details,
             comparisons=comparisons,
             regret=regret,
@@ -334,8 +351,7 @@ def _write_files(
 
 def _curves(run: Run) -> dict[str, list[dict[str, Any]]]:
     """How the agents learned, as far as that is known."""
-    specs = zip(run.agents.items(), run.options.agents, strict=True)
-    return {name: curve_of(spec, agent, run.rules) for (name, agent), spec in specs}
+    return {name: curve_of(run.specs[name], agent, run.rules) for name, agent in run.agents.items()}
 
 
 def _submit(run: Run, records: dict[str, list[GameRecord]], rows: list[Row], about: dict[str, str]) -> None:

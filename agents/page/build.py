@@ -21,6 +21,7 @@ from agents.page.replays import DEAREST, Chosen, choose_games, replay_data, tabl
 from agents.page.svg import colour, shape
 from agents.regret import Regret, gap_notes, objective, regret_cells, regret_notes, unit
 from agents.report import Row, footnotes, table_cells
+from agents.seeds import Seeds, seeds_cells, seeds_notes
 from pyramid_env.rules import Rules
 
 _FOLDER: Final = Path(__file__).parent
@@ -41,6 +42,7 @@ class Report:
         agents: those that played, by the names of the games.
         curves: learning curves by agent, as far as there are any.
         replays: games to step through.
+        seeds: the runs behind rows that stand for several.
         max_states, workers: of the solver, which rates their moves.
     """
 
@@ -56,6 +58,7 @@ class Report:
     agents: Mapping[str, Agent]
     curves: Mapping[str, Sequence[Mapping[str, Any]]]
     replays: int
+    seeds: Sequence[Seeds] = ()
     max_states: int | None = None
     workers: int | None = 1
 
@@ -180,7 +183,10 @@ def _results(report: Report) -> str:
     kinds = ["clairvoyant" if row.clairvoyant else "" for row in report.rows]
     unproven = sum(not bound.proven for bound in report.bounds or ())
     notes = footnotes(report.rows, report.rules, unproven=unproven)
-    return _table("Results", heads, lines, kinds=kinds) + _meanings(heads, RESULTS, notes)
+    results = _table("Results", heads, lines, kinds=kinds)
+    if report.seeds:
+        results += "<h3>Training seeds</h3>" + _table("Training seeds", *seeds_cells(report.seeds))
+    return results + _meanings(heads, RESULTS, [*notes, *seeds_notes(report.seeds)])
 
 
 def _details(report: Report) -> str:
@@ -232,7 +238,7 @@ def _spelt(value: object) -> str:
 
 def _plots(report: Report) -> str:
     plots = [
-        score_plot(report.games, report.bounds, report.rows),
+        score_plot(report.games, report.bounds, [*report.rows, *(run for each in report.seeds for run in each.runs)]),
         difficulty_plot(report.details),
         pass_plot(report.details),
     ]

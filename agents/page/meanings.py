@@ -14,7 +14,7 @@ RESULTS: Final[Mapping[str, str]] = {
     "wins %": "share of the games won.",
     "score": "mean score at the end of a game.",
     "at par %": "share of the matches with a total of zero or more.",
-    "games": "deals played, the same for all.",
+    "games": "games played: every deal once, by each run where a row stands for several.",
     "seconds": "time taken by agent and environment; the bound's is the solver's, whenever it ran.",
 }
 
