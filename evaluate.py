@@ -29,9 +29,10 @@ from agents.evaluation import MAX_STEPS, GameRecord, check_folder
 from agents.measure import RECORDS_FILE, SUMMARY_FILE, Run, kept_games, play_and_report
 from agents.page import REPLAYS
 from agents.parquet import check_parquet
-from agents.report import footnotes, print_table
-from agents.seeds import check_seeds, read_seeds
+from agents.report import BOUND, footnotes, print_table
+from agents.seeds import check_seeds, read_seeds, row_name
 from agents.submission import STATED, check_statement, verify
+from agents.tensorboard import check_tensorboard
 from pyramid_env import __version__
 from pyramid_env.benchmark import SPLITS, parse_deals
 from pyramid_env.errors import PyramidError
@@ -101,6 +102,9 @@ def check_call(arguments: Sequence[str]) -> Run | list[Path]:
     if not options.no_bound:
         BoundStore(options.bounds, rules, Limits(max_states=options.max_states)).check(deals)
     agents, specs, seeds = _make_agents(options, rules)
+    if options.tensorboard is not None:
+        together = [row_name(name, len(runs)) for name, runs in seeds.items()]
+        check_tensorboard(options.tensorboard, [*agents, *together, BOUND], overwrite=options.overwrite)
     return Run(rules, deals, agents, specs, seeds, options, out, list(arguments), about, kept)
 
 
@@ -169,6 +173,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--replays", type=int, default=REPLAYS, help="games to step through on the page")
     parser.add_argument(
         "--parquet", type=Path, metavar="FILE", help="write the records as Parquet too; needs the extra 'report'"
+    )
+    parser.add_argument(
+        "--tensorboard", type=Path, metavar="FOLDER", help="write the figures for TensorBoard, a run an agent"
     )
     parser.add_argument(
         "--submission", type=Path, metavar="FILE", help="write result and games of one agent as one file"

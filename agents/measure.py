@@ -48,6 +48,7 @@ from agents.regret import Regret, gap_notes, regret_cells, regret_notes, regret_
 from agents.report import Row, agent_row, bound_row, footnotes, print_table, read_summary, write_summary
 from agents.seeds import Seeds, seeds_cells, seeds_notes, together
 from agents.submission import Submission, row_values, verify, write_submission
+from agents.tensorboard import write_tensorboard
 from pyramid_env import __version__
 from pyramid_env.benchmark import format_deals, may_be_training_deals
 from pyramid_env.errors import PyramidError
@@ -322,9 +323,9 @@ def _write_files(
     comparisons: list[Comparison],
     regret: list[Regret],
 ) -> None:
-    """Write the page and the table, if they were asked for."""
+    """Write the page, the figures and the table, if they were asked for."""
     options = run.options
-    if options.html is not None:
+    if options.html is not None or options.tensorboard is not None:
         report = Report(
             rules=run.rules,
             rows=rows,
@@ -342,8 +343,12 @@ def _write_files(
             max_states=options.max_states,
             workers=options.workers,
         )
-        replace_file(options.html, page_text(report))
-        print(f"page: {options.html}", file=sys.stderr)
+        if options.html is not None:
+            replace_file(options.html, page_text(report))
+            print(f"page: {options.html}", file=sys.stderr)
+        if options.tensorboard is not None:
+            write_tensorboard(options.tensorboard, report)
+            print(f"figures: tensorboard --logdir {shlex.quote(str(options.tensorboard))}", file=sys.stderr)
     if options.parquet is not None:
         write_parquet(options.parquet, [record for games in records.values() for record in games])
         print(f"records: {options.parquet}", file=sys.stderr)

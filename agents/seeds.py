@@ -33,7 +33,7 @@ class Seeds:
         """All runs as one line of the table: of every figure the interquartile mean over the runs, the interval from a
         stratified bootstrap over them. Games, games stopped by the step limit, and seconds are those of all runs."""
         return Row(
-            name=f"{self.name} ({len(self.runs)} seeds)",
+            name=row_name(self.name, len(self.runs)),
             clairvoyant=self.runs[0].clairvoyant,
             games=sum(run.games for run in self.runs),
             wins=_middle([run.wins for run in self.runs]),
@@ -46,6 +46,11 @@ class Seeds:
             truncated=sum(run.truncated for run in self.runs),
             seconds=sum(run.seconds for run in self.runs),
         )
+
+
+def row_name(name: str, runs: int) -> str:
+    """What the table calls so many runs."""
+    return f"{name} ({runs} seeds)"
 
 
 def _middle(every: Sequence[Measured]) -> Measured:
