@@ -79,6 +79,8 @@ class TokenQPolicy(DQNPolicy):
     NetworkConfig (``value`` is not used, ``recurrent`` must be 0), and ``duelling``.
     """
 
+    says: ClassVar[str] = "value"
+
     def __init__(
         self,
         observation_space: spaces.Space[Any],
@@ -131,6 +133,11 @@ class TokenQPolicy(DQNPolicy):
         values = self.q_net(rows)
         scores: Tensor = values.masked_fill(~as_mask(action_masks, values), MASKED_LOGIT)
         return scores
+
+    def judge(self, rows: Tensor, action_masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+        """(B, A) action values, 0 for what is illegal, and (B,) the highest of the others."""
+        scores = self.scores(rows, action_masks)
+        return scores.where(as_mask(action_masks, scores), 0.0), scores.amax(dim=1)
 
     def predict(
         self,

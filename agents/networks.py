@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -151,6 +151,8 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
     ``policy``, ``value``, ``activation`` as in NetworkConfig (``recurrent`` must be 0).
     """
 
+    says: ClassVar[str] = "probability"
+
     def __init__(
         self,
         observation_space: spaces.Space[Any],
@@ -216,6 +218,11 @@ class MaskedTokenPolicy(MaskableActorCriticPolicy):
     def scores(self, rows: Tensor, action_masks: NDArray[np.bool_]) -> Tensor:
         """(B, A) log-probabilities, MASKED_LOGIT for what is illegal."""
         return self.get_distribution(rows, action_masks).log_probs
+
+    def judge(self, rows: Tensor, action_masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+        """(B, A) probabilities, 0 for what is illegal, and (B,) values."""
+        values, distribution = self._values_and_distribution(rows, action_masks)
+        return distribution.log_probs.exp(), values.squeeze(1)
 
     def predict(
         self,

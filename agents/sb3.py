@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from agents.base import Agent, Observations, checked_masks
 from agents.checkpoint import Checkpoint, check_shape, network_arguments, put_weights
+from agents.judgement import Judgement
 from agents.networks import MaskedTokenPolicy
 from pyramid_env.deal import Deal, DealSource
 from pyramid_env.env import END_FACTS, START_OPTIONS
@@ -256,7 +257,13 @@ class CompactRolloutBuffer(MaskableRolloutBuffer):
 
 
 class ScoringPolicy(Protocol):
-    """MaskedTokenPolicy and TokenQPolicy."""
+    """MaskedTokenPolicy and TokenQPolicy.
+
+    Attributes:
+        says: what :meth:`judge` tells of a move: see :class:`agents.judgement.Judge`.
+    """
+
+    says: ClassVar[str]
 
     @property
     def device(self) -> torch.device:
@@ -265,6 +272,10 @@ class ScoringPolicy(Protocol):
 
     def scores(self, rows: torch.Tensor, action_masks: NDArray[np.bool_]) -> torch.Tensor:
         """(B, A) how good each legal action is: log-probabilities or values; very low for the others."""
+        ...
+
+    def judge(self, rows: torch.Tensor, action_masks: NDArray[np.bool_]) -> tuple[torch.Tensor, torch.Tensor]:
+        """(B, A) what it says of the legal actions, 0 for the others, and (B,) what the rest of the game is worth."""
         ...
 
 
@@ -301,6 +312,21 @@ class Sb3Agent(Agent):
             scores = scores + rng.gumbel(size=scores.shape)
         best: NDArray[np.int64] = np.where(masks, scores, -np.inf).argmax(axis=1)
         return best
+
+    @property
+    def says(self) -> str:
+        """See :class:`agents.judgement.Judge`."""
+        return self.policy.says
+
+    def judge_in(
+        self, games: NDArray[np.intp], observations: Observations, action_masks: NDArray[np.bool_]
+    ) -> Judgement:
+        """See :meth:`agents.judgement.Judge.judge_in`; it has no memory."""
+        masks = checked_masks(action_masks, len(move_table(self.rules)))
+        rows = torch.from_numpy(self._layout.flat(observations))
+        with torch.no_grad():
+            moves, values = self.policy.judge(rows.to(self.policy.device), masks)
+        return Judgement(moves.cpu().numpy(), values.cpu().numpy())
 
 
 def policy_of(checkpoint: Checkpoint, path: Path) -> MaskedTokenPolicy:

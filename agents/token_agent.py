@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from agents.base import Agent, AgentError, Observations, checked_masks
 from agents.checkpoint import Checkpoint, check_shape, network_arguments, put_weights
+from agents.judgement import Judgement
 from agents.legal import draw_slots, legal_lists, mask_bits
 from agents.token_network import Network, network_for
 from pyramid_env.moves import move_table
@@ -28,20 +29,6 @@ the same for any number of them."""
 
 QUICK_BATCH: Final = 1_024
 """Games that it plays side by side where nothing is drawn: whole parts for all threads until few games are left."""
-
-
-class Judgement(NamedTuple):
-    """What a network makes of B positions.
-
-    Attributes:
-        moves: (B, A) float32, 0 for moves that are not legal: the policy's probabilities, which sum to 1; of an agent
-            that :attr:`TokenAgent.rates_moves`, its rating of each move by itself: 1 = it loses nothing.
-        values: (B,) float32 what it expects of the rest of the game, by the reward it was trained with; None if it was
-            not trained to say.
-    """
-
-    moves: NDArray[np.float32]
-    values: NDArray[np.float32] | None
 
 
 class TokenAgent(Agent):
@@ -85,6 +72,11 @@ class TokenAgent(Agent):
         self._memory = torch.zeros(0, network.recurrent)  # (B, H) of the games of the present block
         self._crew: ThreadPoolExecutor | None = None
 
+    @property
+    def says(self) -> str:
+        """See :class:`agents.judgement.Judge`."""
+        return "rating" if self.rates_moves else "probability"
+
     def begin(self, games: int) -> None:
         """See :meth:`Agent.begin`."""
         self._memory = torch.zeros(games, self.network.recurrent)
@@ -111,12 +103,7 @@ class TokenAgent(Agent):
     def judge_in(
         self, games: NDArray[np.intp], observations: Observations, action_masks: NDArray[np.bool_]
     ) -> Judgement:
-        """What the network makes of the positions that :meth:`act_in` would choose in; it remembers them likewise, so
-        a game is judged in a second run through it, not while it is played.
-
-        Raises:
-            ValueError: as :meth:`Agent.act`.
-        """
+        """See :meth:`agents.judgement.Judge.judge_in`."""
         masks = checked_masks(action_masks, len(move_table(self.rules)))
         legal = legal_lists(mask_bits(masks))
         rows = self._layout.flat(observations)

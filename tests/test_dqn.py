@@ -14,7 +14,8 @@ from agents.config import make_config
 from agents.dqn import Duel, MaskedDQN, MaskedSamples, TokenQPolicy
 from agents.evaluation import evaluate_agent
 from agents.faults import NonFiniteError
-from agents.sb3 import PyramidVecEnv, flat_space
+from agents.page.replays import choose_games, replay_data
+from agents.sb3 import PyramidVecEnv, Sb3Agent, flat_space
 from agents.training import train
 from pyramid_env.moves import move_table
 
@@ -43,6 +44,27 @@ def test_targets_are_those_of_hand_arithmetic(double, expected):
     rows, done, reward = torch.zeros(2, 3), torch.tensor([[0.0], [1.0]]), torch.tensor([[1.0], [1.0]])
     samples = MaskedSamples(rows, torch.zeros(2, 1), rows, masks, done, reward)
     assert model.targets(samples).flatten().tolist() == [expected, 1.0]
+
+
+def test_replays_show_what_it_expects_of_each_move():
+    torch.manual_seed(0)
+    policy = TokenQPolicy(*spaces_of(), lambda _: 0.0, **SIZES)
+    agent = Sb3Agent(policy, MINI, "memory", "dqn")
+    records = evaluate_agent(agent, MINI, np.arange(4), seed=0, keep_actions=True)
+    games = replay_data(choose_games({"dqn": records}, {}, 2, MINI), MINI, {"dqn": agent})
+    assert len(games) == 2
+    for game in games:
+        assert game["says"] == "value"
+        for *_, value, made, _, moves in game["steps"][:-1]:
+            expected = [share for _, share, *_ in moves]
+            assert expected[made] == max(expected)
+            assert value == pytest.approx(max(expected), abs=0.01)
+        env = PyramidVecEnv(MINI, 1, flat=True)
+        env.set_options({"deals": [game["deal"]]})
+        rows, masks = torch.from_numpy(env.reset()), env.action_masks()
+        with torch.no_grad():
+            found = policy.q_net(rows)[0][masks[0]]
+        assert [share for _, share, *_ in game["steps"][0][-1]] == pytest.approx(found.tolist(), abs=1e-4)
 
 
 def test_a_duel_is_value_plus_advantages_less_their_mean():

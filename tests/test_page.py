@@ -17,6 +17,8 @@ import pyramid_env as pe
 from agents import make_agent
 from agents.details import details_of
 from agents.evaluation import evaluate_agent
+from agents.greedy import GreedyAgent
+from agents.judgement import Judgement
 from agents.page import Report, choose_games, curve_of, page_text
 from agents.page.meanings import COMPARISONS, DETAILS, HABITS, RESULTS, SPLIT
 from agents.page.replays import DEAREST, LOST, WON, replay_data
@@ -449,6 +451,44 @@ def test_a_link_opens_a_game_at_a_move(tab):
     assert here.at("#game").input_value() == "2"
     assert here.at("#moves tr.made").count() == 1
     assert tab("#game=99&move=4").standing().startswith("move 1 of ")
+
+
+def test_values_of_moves_are_numbers_and_shares_are_bars(browser, tmp_path):
+    class Values(GreedyAgent):
+        """Expects -1.5 of every legal move."""
+
+        says = "value"
+
+        def judge_in(self, games, observations, action_masks):
+            return Judgement(
+                np.where(action_masks, -1.5, 0.0).astype(np.float32), np.full(len(games), -1.5, np.float32)
+            )
+
+    class Shares(GreedyAgent):
+        """Finds all legal moves as likely."""
+
+        says = "probability"
+
+        def judge_in(self, games, observations, action_masks):
+            return Judgement((action_masks / action_masks.sum(axis=1, keepdims=True)).astype(np.float32), None)
+
+    rules = pe.rules("mini")
+    for agent, head, bars in ((Values(rules), "value", 0), (Shares(rules), "policy", 1)):
+        report = dataclasses.replace(small_report(rules), agents={"greedy": agent})
+        (tmp_path / f"{head}.html").write_text(page_text(report), encoding="utf-8")
+        tab = Tab(browser, tmp_path / f"{head}.html")
+        rows = tab.at("#moves tr").count()
+        assert rows > 0
+        assert tab.at("#says").inner_text() == head
+        assert tab.at("#moves .share").count() == bars * rows
+        told = tab.at("#moves tr").first.inner_text()
+        assert ("−1.50" in told) == (head == "value")
+        assert ("%" in told) == (head == "policy")
+        assert [tab.at(f"#{name}").is_visible() for name in ("network", "teacher", "expects")] == [
+            head == "policy", False, head == "value",
+        ]  # fmt: skip
+        assert tab.said == []
+        tab.page.context.close()
 
 
 def test_hidden_cards_are_shown_on_request_alone(tab):

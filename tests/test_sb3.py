@@ -29,8 +29,10 @@ from agents.checkpoint import (
     unpack_optimizer,
     weights_of,
 )
+from agents.evaluation import evaluate_agent
 from agents.faults import NonFiniteError
 from agents.networks import MaskedDistribution, MaskedTokenPolicy, TokenFeatures
+from agents.page.replays import choose_games, replay_data
 from agents.sb3 import CompactRolloutBuffer, PyramidVecEnv, Sb3Agent, flat_space
 from agents.tokens import token_counts
 from pyramid_env.moves import move_table
@@ -405,6 +407,32 @@ def test_symptom_an_all_false_mask_gives_an_arbitrary_action():
         policy.predict(rows, action_masks=masks)
     with pytest.raises(ValueError, match=r"none in 1 of 64 rows \(2\)"):
         Sb3Agent(policy, MINI, "memory").act(layout(MINI, "memory").views(rows), masks, np.random.default_rng(0))
+
+
+# ---- replays ---------------------------------------------------------------------------------------------------------
+
+
+def test_replays_show_the_policys_probabilities_and_values():
+    policy = small_policy()
+    agent = Sb3Agent(policy, MINI, "memory")
+    records = evaluate_agent(agent, MINI, np.arange(8), seed=0, keep_actions=True)
+    games = replay_data(choose_games({"ppo": records}, {}, 4, MINI), MINI, {"ppo": agent})
+    assert len(games) == 4
+    for game in games:
+        assert game["says"] == "probability"
+        for *_, value, made, _, moves in game["steps"][:-1]:
+            shares = [share for _, share, *_ in moves]
+            assert sum(shares) == pytest.approx(1.0, abs=1e-3)
+            assert shares[made] == max(shares)
+            assert value is not None
+        env = PyramidVecEnv(MINI, 1, flat=True)
+        env.set_options({"deals": [game["deal"]]})
+        rows, masks = torch.from_numpy(env.reset()), env.action_masks()
+        *_, value, _, _, moves = game["steps"][0]
+        with torch.no_grad():
+            assert value == pytest.approx(policy.predict_values(rows).item(), abs=0.01)
+            found = policy.get_distribution(rows, masks).log_probs.exp()[0][masks[0]]
+        assert [share for _, share, *_ in moves] == pytest.approx(found.tolist(), abs=1e-4)
 
 
 # ---- agents and checkpoints ------------------------------------------------------------------------------------------

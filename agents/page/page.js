@@ -104,8 +104,9 @@
     const body = at("moves"), { says } = games[game], moves = now[MOVES];
     body.replaceChildren();
     at("says").hidden = !says;
-    at("says").textContent = says === "rating" ? "rating" : "policy";
+    at("says").textContent = says === "probability" ? "policy" : says;
     at("network").hidden = says !== "probability";
+    at("expects").hidden = says !== "value";
     at("teacher").hidden = says !== "rating";
     const unsure = moves.some((move) => move[3]);
     const best = moves.reduce((most, move) => (move[2] === null ? most : Math.max(most, move[2])), -Infinity);
@@ -114,7 +115,8 @@
       const lost = worth === null ? null : best - worth;
       const text = cards.length ? cards.map((card) => name(games[game].cards[card])).join(" + ") : ahead.length ? "draw" : "recycle";
       cell(row, text, "", true);
-      if (says) {
+      if (says === "value") cell(row, signed(share.toFixed(2)), "");
+      else if (says) {
         const bar = cell(row, "", ""), box = document.createElement("span"), inside = document.createElement("i");
         box.className = "share";
         inside.style.width = `${100 * share}%`;

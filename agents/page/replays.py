@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agents.base import Agent
 from agents.evaluation import GameRecord
+from agents.judgement import Judge
 from agents.regret import objective, unit
 from pyramid_env import functional
 from pyramid_env.board import Board
@@ -24,9 +24,6 @@ from pyramid_env.render.layout import CARD_HEIGHT, CARD_WIDTH, COLUMN_STEP, FAN_
 from pyramid_env.render.svg import SUITS
 from pyramid_env.rules import Rules
 from pyramid_env.solver import MoveValues, move_values
-
-if TYPE_CHECKING:
-    from agents.token_agent import TokenAgent
 
 REPLAYS: Final = 10
 """Games on a page unless another number is asked for."""
@@ -138,16 +135,17 @@ def replay_data(
     """The chosen games as JSON values, in their order.
 
     A game holds ``agent``, ``deal``, ``why``, ``score``, ``won``, ``best``, ``says`` (what its agent's numbers are:
-    "probability", "rating" or null), ``cards`` (their ids) and ``steps``, one a position, each a list of: cards that
-    left with the move before; cursor; pass; score, were it to end here; stock cards seen so far; the network's value
-    or null; which of the moves was made, -1 at the end; what it cost, null where unknown; the legal moves. A move is a
-    list of: its cards, none for a draw; the agent's number or null; the solver's value, null for an only move; and 1
-    behind them where the solver met its limit.
+    "probability", "rating", "value" or null), ``cards`` (their ids) and ``steps``, one a position, each a list of:
+    cards that left with the move before; cursor; pass; score, were it to end here; stock cards seen so far; the
+    network's value or null; which of the moves was made, -1 at the end; what it cost, null where unknown; the legal
+    moves. A move is a list of: its cards, none for a draw; the agent's number or null; the solver's value, null for
+    an only move; and 1 behind them where the solver met its limit.
 
     Args:
         chosen: games with their actions.
         rules: what was played.
-        agents: by the names in the records; networks of ours are asked for what they made of the positions.
+        agents: by the names in the records; those that judge (:class:`agents.judgement.Judge`) are asked for what they
+            made of the positions.
         max_states: the solver's limit for each move.
         workers: its threads; None takes one a core.
     """
@@ -175,8 +173,8 @@ class _Walk:
     """
 
     def __init__(self, records: Sequence[GameRecord], rules: Rules, agent: Agent | None) -> None:
-        network = _network(agent)
-        self.says = None if network is None else "rating" if network.rates_moves else "probability"
+        network = agent if isinstance(agent, Judge) else None
+        self.says = None if network is None else network.says
         self.legal: list[list[int]] = []
         self.shares: list[list[float] | None] = []
         self.values: list[float | None] = []
@@ -216,7 +214,7 @@ class _Walk:
 
     def _judge(
         self,
-        network: TokenAgent | None,
+        network: Judge | None,
         shown: functional.Arrays | None,
         games: functional.Arrays,
         live: NDArray[np.intp],
@@ -233,15 +231,6 @@ class _Walk:
         judged = network.judge_in(live, views, games.masks[live].astype(np.bool_))
         self.shares += [judged.moves[row, each].tolist() for row, each in enumerate(legal)]
         self.values += [None] * live.size if judged.values is None else judged.values.tolist()
-
-
-def _network(agent: Agent | None) -> TokenAgent | None:
-    """The agent, if it is a network of ours; torch is not loaded to find that none is."""
-    if "torch" not in sys.modules:
-        return None
-    from agents.token_agent import TokenAgent
-
-    return agent if isinstance(agent, TokenAgent) else None
 
 
 def _told(chosen: Sequence[Chosen], walk: _Walk, rated: MoveValues, rules: Rules) -> list[dict[str, Any]]:
