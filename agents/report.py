@@ -274,6 +274,15 @@ def plain_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join([joined(heads), "  ".join("-" * width for width in widths), *map(joined, lines)])
 
 
+def markdown_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """The same as a Markdown table, as a leaderboard shows it."""
+
+    def joined(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+
+    return "\n".join([joined(heads), f"|{'---|' * len(heads)}", *map(joined, lines)])
+
+
 # ---- the summary -----------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,5 @@
-"""The leaderboard: every agent of the kit on the same test deals, by evaluate.py, as benchmarks/RESULTS.md.
+"""The leaderboard: every agent of the kit on the same test deals, by evaluate.py, as benchmarks/RESULTS.md; its first
+table stands in README.md too.
 
     python benchmarks/leaderboard.py                   all presets that an agent is shipped for
     python benchmarks/leaderboard.py pyramid --planner 2000
@@ -21,11 +22,15 @@ ROOT: Final = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from agents.evaluation import replace_file  # noqa: E402 - the folder above is not installed
+from agents.report import markdown_table  # noqa: E402 - as above
 from agents.shipped import shipped_path, shipped_presets  # noqa: E402 - as above
 from pyramid_env.rules import rules as read_rules  # noqa: E402 - as above
 
 RESULTS: Final = ROOT / "results" / "leaderboard"
 FILE: Final = ROOT / "benchmarks" / "RESULTS.md"
+README: Final = ROOT / "README.md"
+MARKS: Final = ("<!-- leaderboard -->", "<!-- end of leaderboard -->")
+"""What stands around the table in the README, each in a line of its own."""
 QUICK: Final = ("random", "greedy", "tips", "scout", "shipped")
 HARD: Final = ("double_pyramid",)
 """Presets that take the solver too long for 10,000 deals: their tables go without scout, planner and bound."""
@@ -57,6 +62,11 @@ def main() -> int:
     replace_file(
         FILE, "\n".join([HEAD, overview(shipped_presets()), *(section(preset) for preset in shipped_presets())])
     )
+    missing = [preset for preset in shipped_presets() if not (RESULTS / preset / "summary.json").is_file()]
+    if missing:
+        print(f"{README.name} stays as it is: no figures of {', '.join(missing)}", file=sys.stderr)
+    else:
+        replace_file(README, between_marks(README.read_text(encoding="utf-8"), glance(shipped_presets())))
     return 0
 
 
@@ -76,7 +86,12 @@ def play(preset: str, agents: tuple[str, ...], deals: int, out: Path) -> None:
 
 def overview(presets: list[str]) -> str:
     """Wins and scores of the quick agents at a glance."""
-    lines = [f"| rules | {' | '.join(QUICK)} | bound |", "|---|" + "---|" * (len(QUICK) + 1)]
+    return f"Deals won, and in brackets the mean score:\n\n{glance(presets)}\n"
+
+
+def glance(presets: list[str]) -> str:
+    """The table of the overview: a line a preset whose figures are there."""
+    lines = []
     for preset in presets:
         if (RESULTS / preset / "summary.json").is_file():
             rows = json.loads((RESULTS / preset / "summary.json").read_text(encoding="utf-8"))["rows"]
@@ -85,8 +100,16 @@ def overview(presets: list[str]) -> str:
                 f"{span(told[name][0], 100.0, 1)} % ({span(told[name][1], 1.0)})" if name in told else "–"
                 for name in (*QUICK, "bound")
             ]
-            lines.append(f"| `{preset}` | {' | '.join(cells)} |")
-    return "Deals won, and in brackets the mean score:\n\n" + "\n".join(lines) + "\n"
+            lines.append([f"`{preset}`", *cells])
+    return markdown_table(["rules", *QUICK, "bound"], lines)
+
+
+def between_marks(text: str, table: str) -> str:
+    """A text with a table in place of what stands between MARKS; ValueError if they are not there once each."""
+    if [text.count(mark) for mark in MARKS] != [1, 1] or text.index(MARKS[0]) > text.index(MARKS[1]):
+        raise ValueError(f"expected {MARKS[0]}, and {MARKS[1]} behind it, once each")
+    before, after = text.partition(MARKS[0])[0], text.partition(MARKS[1])[2]
+    return f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{after}"
 
 
 def section(preset: str) -> str:
@@ -125,10 +148,8 @@ def agents_of(summary: dict[str, Any]) -> list[dict[str, Any]]:
 
 def table(summary: dict[str, Any]) -> str:
     """A summary as a Markdown table."""
-    lines = [
-        "| agent | deals | wins % | 95 % | score | 95 % | of winnable % | regret | seconds |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    heads = ["agent", "deals", "wins %", "95 %", "score", "95 %", "of winnable %", "regret", "seconds"]
+    lines = []
     for row in summary["rows"]:
         wins, score = row["wins"], row["score"]
         cells = [
@@ -140,8 +161,8 @@ def table(summary: dict[str, Any]) -> str:
             span(row["regret"], 1.0),
             f"{row['seconds']:.0f}",
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        lines.append(cells)
+    return markdown_table(heads, lines) + "\n"
 
 
 def measured(found: dict[str, Any], factor: float, digits: int) -> tuple[str, str]:
