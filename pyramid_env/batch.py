@@ -20,13 +20,16 @@ from pyramid_env.engine import (
     new_outcome,
     new_scratch,
     play_games,
+    play_plain_games,
     random_actions,
     tables,
 )
+from pyramid_env.kernels import table
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.reward import ILLEGAL_REWARD
 from pyramid_env.rules import Rules
+from pyramid_env.stepping import is_plain
 from pyramid_env.streams import DealStreams
 
 NO_DEALS: Final[NDArray[np.int64]] = np.empty(0, np.int64)
@@ -91,7 +94,7 @@ class Batch:
         count = self.actions.size
         self._plays = [
             partial(
-                play_games,
+                play_plain_games if is_plain(table(self.rules)) else play_games,
                 *self._tables,
                 *self.games.part(start, stop),
                 self._scratch[i],

@@ -6,6 +6,7 @@ slices of the arrays are batches of their own, and threads that step different s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env import kernels
-from pyramid_env._numba import inlined, inlined_kernel, kernel
+from pyramid_env._numba import inlined_kernel, joined, joined_kernel, kernel
 from pyramid_env.bits import as_index, count_bits, lowest_bit, upper_half
 from pyramid_env.cards import RANKS_A_SUIT
 from pyramid_env.deal import shuffle, sorted_ids
@@ -34,9 +35,10 @@ from pyramid_env.kernels import (
     table,
     write_facts,
 )
+from pyramid_env.moves import Kind
 from pyramid_env.observation import Offsets, encode, layout, seen_below
 from pyramid_env.rules import Rules
-from pyramid_env.stepping import packed, unpack_offsets, unpack_table
+from pyramid_env.stepping import packed, plain_offsets, plain_table, unpack_offsets, unpack_table
 from pyramid_env.update import (
     MEMORY_COLUMNS,
     WORD_BITS,
@@ -61,7 +63,9 @@ SPENT: Final = 3
 COUNTS: Final = 4
 """Columns of what a step counts."""
 
-apply: Final = inlined(kernels.apply)
+_PLACE_WASTE: Final = int(Kind.PLACE_WASTE)
+
+apply: Final = joined(kernels.apply)
 
 
 class Tables(NamedTuple):
@@ -209,7 +213,7 @@ def _begin_game(
     return not legal
 
 
-@inlined_kernel
+@joined_kernel
 def _write_mask(words: NDArray[np.int64], mask: NDArray[np.int8]) -> None:
     for a in range(mask.size):
         mask[a] = 0
@@ -295,130 +299,172 @@ def deal_games(
     return over
 
 
-@kernel
-def play_games(
-    numbers: NDArray[np.int64],
-    first_action: NDArray[np.int64],
-    covers: NDArray[np.int64],
-    rows_of: NDArray[np.int64],
-    pair_action: NDArray[np.int64],
-    tops_action: NDArray[np.int64],
-    moves: NDArray[np.int64],
+@inlined_kernel
+def _advance(
+    full: Table,
+    at: Offsets,
     pairs_of: NDArray[np.int64],
-    sorted_ranks: NDArray[np.int8],
-    start: NDArray[np.int64],
-    first_facts: NDArray[np.int32],
-    first_row: NDArray[np.int8],
+    action: int,
     ranks: NDArray[np.int8],
-    states: NDArray[np.int64],
+    state: NDArray[np.int64],
     memory: NDArray[np.int64],
     bits: NDArray[np.int64],
-    masks: NDArray[np.int8],
+    mask: NDArray[np.int8],
     facts: NDArray[np.int32],
-    rows: NDArray[np.int8],
-    steps: NDArray[np.int64],
-    scores: NDArray[np.int64],
-    terminated: NDArray[np.bool_],
+    row: NDArray[np.int8],
     scratch: NDArray[np.int64],
-    actions: NDArray[np.int64],
-    restart: NDArray[np.bool_],
-    numbers_of: NDArray[np.int64],
-    coming: NDArray[np.int64],
-    used: NDArray[np.int64],
-    rewards: NDArray[np.float64],
-    truncated: NDArray[np.bool_],
-    illegal: NDArray[np.bool_],
-    out_counts: NDArray[np.int64],
-    reward_column: int,
-    illegal_reward: float,
-    limit: int,
-) -> None:
-    """One step of many games.
+) -> bool:
+    """Play a legal action in one game; return whether a move is legal then."""
+    after = apply(full, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED], action)
+    pyramid, stock, cursor, pass_number, cleared = after
+    change = Change(
+        state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], pyramid, stock, cursor, pass_number, cleared
+    )
+    state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED] = after
+    words = bits.size
+    # Words of the mask that may change while moves are left: a draw leaves the pairs of places as they are.
+    first = full.first_action[_PLACE_WASTE] >> 6 if action == full.actions - 1 and full.overlap == 0 else 0
+    if mask.size:
+        for w in range(first, words):
+            scratch[MAX_MOVES + w] = bits[as_index(w)]
+    legal = update_bits(full, pairs_of, ranks, change, memory, bits, scratch)
+    if mask.size and not legal:
+        mask[:] = 0
+    elif mask.size:
+        for w in range(first, words):
+            now = bits[as_index(w)]
+            changed = now ^ scratch[MAX_MOVES + w]
+            if w == words - 1:  # kings, waste, draw: at nearly every step
+                _write_changed(now, changed, w, 1 << ((full.actions - 1) & 63), 4, mask)
+            elif changed:
+                _write_changed(now, changed, w, -1 << (WORD_BITS - 1), 2, mask)
+    facts[OVER] = not legal
+    facts[PASS_NUMBER] = pass_number
+    if action != full.actions - 1:  # a removal, not a draw
+        update_facts(full, change, facts)
+        remove_from_row(at, change, row)
+    update_row(full, at, ranks, change, row)
+    return legal
 
-    A masked action changes nothing and is flagged.
 
-    Args:
-        actions: (B,) all from 0 to A - 1.
-        restart: (B,) games that are dealt anew instead.
-        numbers_of: (B,) the numbers of their deals; written if there are ``coming`` ones.
-        coming: (B, n) numbers of each game's coming deals; (B, 0): ``numbers_of`` has been written already.
-        used: (B,) how many of them have been dealt; less than n for games that are dealt anew.
-        reward_column: column of the facts whose growth is the reward; -1: rewards of legal actions are left at 0.
-        illegal_reward: reward of a masked action.
-        limit: steps after which an episode is truncated.
-        out_counts: (4,) gets how many games ended, how many actions were illegal, how many of the new deals are over
-            before the first move, and how many games have dealt the last of their coming deals.
-    """
-    full = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
-    at = unpack_offsets(numbers)
-    ended, tried, dead, spent = 0, 0, 0, 0
-    words = bits.shape[1]
-    last_action = 1 << ((full.actions - 1) & 63)
-    column = as_index(max(reward_column, 0))
-    for b in range(states.shape[0]):
-        illegal[b] = False
-        truncated[b] = False
-        rewards[b] = 0.0
-        if restart[b]:
-            if coming.shape[1]:
-                numbers_of[b] = coming[b, used[b]]
-                used[b] += 1
-                spent += used[b] == coming.shape[1]
-            shuffle(numbers_of[b : b + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1], scratch)
-            for column_of_state in range(STATE_COLUMNS):
-                states[b, column_of_state] = start[column_of_state]
-            terminated[b] = _begin_game(
-                full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch,
-                first_facts, first_row,
-            )  # fmt: skip
-            steps[b] = 0
-            scores[b] = facts[b, SCORE]
-            dead += terminated[b]
-            continue
-        steps[b] += 1
-        truncated[b] = steps[b] >= limit
-        action = actions[b]
-        if not (bits[b, as_index(action >> 6)] >> (action & 63)) & 1:
-            illegal[b] = True
-            rewards[b] = illegal_reward
-            tried += 1
-            ended += truncated[b] or terminated[b]
-            continue
-        state = states[b]
-        after = apply(full, state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED], action)
-        pyramid, stock, cursor, pass_number, cleared = after
-        change = Change(
-            state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], pyramid, stock, cursor, pass_number, cleared
-        )
-        state[PYRAMID], state[STOCK], state[CURSOR], state[PASS], state[CLEARED] = after
-        if masks.shape[1]:
-            for w in range(words):
-                scratch[MAX_MOVES + w] = bits[b, w]
-        legal = update_bits(full, pairs_of, ranks[b], change, memory[b], bits[b], scratch)
-        if masks.shape[1]:
-            for w in range(words):
-                now = bits[b, w]
-                changed = now ^ scratch[MAX_MOVES + w]
-                if w == words - 1:  # kings, waste, draw: at nearly every step
-                    _write_changed(now, changed, w, last_action, 4, masks[b])
-                elif changed:
-                    _write_changed(now, changed, w, -1 << (WORD_BITS - 1), 2, masks[b])
-        facts[b, OVER] = not legal
-        facts[b, PASS_NUMBER] = pass_number
-        if action != full.actions - 1:  # a removal, not a draw
-            before = facts[b, column]
-            update_facts(full, change, facts[b])
-            remove_from_row(at, change, rows[b])
-            if reward_column >= 0:
-                rewards[b] = facts[b, column] - before
-            scores[b] = facts[b, SCORE]
-        update_row(full, at, ranks[b], change, rows[b])
-        terminated[b] = not legal
-        ended += truncated[b] or not legal
-    out_counts[ENDED] = ended
-    out_counts[ILLEGAL] = tried
-    out_counts[DEAD] = dead
-    out_counts[SPENT] = spent
+def _player(plain: bool) -> Callable[..., None]:
+    """The kernel of a step. ``plain``: for plain rules alone, whose machine code has nothing of what they leave out."""
+
+    @kernel
+    def play_games(
+        numbers: NDArray[np.int64],
+        first_action: NDArray[np.int64],
+        covers: NDArray[np.int64],
+        rows_of: NDArray[np.int64],
+        pair_action: NDArray[np.int64],
+        tops_action: NDArray[np.int64],
+        moves: NDArray[np.int64],
+        pairs_of: NDArray[np.int64],
+        sorted_ranks: NDArray[np.int8],
+        start: NDArray[np.int64],
+        first_facts: NDArray[np.int32],
+        first_row: NDArray[np.int8],
+        ranks: NDArray[np.int8],
+        states: NDArray[np.int64],
+        memory: NDArray[np.int64],
+        bits: NDArray[np.int64],
+        masks: NDArray[np.int8],
+        facts: NDArray[np.int32],
+        rows: NDArray[np.int8],
+        steps: NDArray[np.int64],
+        scores: NDArray[np.int64],
+        terminated: NDArray[np.bool_],
+        scratch: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        restart: NDArray[np.bool_],
+        numbers_of: NDArray[np.int64],
+        coming: NDArray[np.int64],
+        used: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        truncated: NDArray[np.bool_],
+        illegal: NDArray[np.bool_],
+        out_counts: NDArray[np.int64],
+        reward_column: int,
+        illegal_reward: float,
+        limit: int,
+    ) -> None:
+        """One step of many games.
+
+        A masked action changes nothing and is flagged.
+
+        Args:
+            actions: (B,) all from 0 to A - 1.
+            restart: (B,) games that are dealt anew instead.
+            numbers_of: (B,) the numbers of their deals; written if there are ``coming`` ones.
+            coming: (B, n) numbers of each game's coming deals; (B, 0): ``numbers_of`` has been written already.
+            used: (B,) how many of them have been dealt; less than n for games that are dealt anew.
+            reward_column: column of the facts whose growth is the reward; -1: rewards of legal actions are left at 0.
+            illegal_reward: reward of a masked action.
+            limit: steps after which an episode is truncated.
+            out_counts: (4,) gets how many games ended, how many actions were illegal, how many of the new deals are
+                over before the first move, and how many games have dealt the last of their coming deals.
+        """
+        general = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
+        full = plain_table(general) if plain else general
+        at = plain_offsets(unpack_offsets(numbers)) if plain else unpack_offsets(numbers)
+        draw = full.actions - 1
+        ended, tried, dead, spent = 0, 0, 0, 0
+        column = as_index(max(reward_column, 0))
+        for b in range(states.shape[0]):
+            illegal[b] = False
+            truncated[b] = False
+            rewards[b] = 0.0
+            if restart[b]:
+                if coming.shape[1]:
+                    numbers_of[b] = coming[b, used[b]]
+                    used[b] += 1
+                    spent += used[b] == coming.shape[1]
+                shuffle(numbers_of[b : b + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1], scratch)
+                for column_of_state in range(STATE_COLUMNS):
+                    states[b, column_of_state] = start[column_of_state]
+                terminated[b] = _begin_game(
+                    full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch,
+                    first_facts, first_row,
+                )  # fmt: skip
+                steps[b] = 0
+                scores[b] = facts[b, SCORE]
+                dead += terminated[b]
+                continue
+            steps[b] += 1
+            truncated[b] = steps[b] >= limit
+            action = actions[b]
+            if not (bits[b, as_index(action >> 6)] >> (action & 63)) & 1:
+                illegal[b] = True
+                rewards[b] = illegal_reward
+                tried += 1
+                ended += truncated[b] or terminated[b]
+                continue
+            if action == draw:  # machine code of its own, without all that a draw leaves as it is
+                legal = _advance(
+                    full, at, pairs_of, draw, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b],
+                    scratch,
+                )  # fmt: skip
+            else:
+                before = facts[b, column]
+                legal = _advance(
+                    full, at, pairs_of, action, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b],
+                    scratch,
+                )  # fmt: skip
+                if reward_column >= 0:
+                    rewards[b] = facts[b, column] - before
+                scores[b] = facts[b, SCORE]
+            terminated[b] = not legal
+            ended += truncated[b] or not legal
+        out_counts[ENDED] = ended
+        out_counts[ILLEGAL] = tried
+        out_counts[DEAD] = dead
+        out_counts[SPENT] = spent
+
+    return play_games
+
+
+play_games: Final = _player(False)
+play_plain_games: Final = _player(True)
 
 
 @kernel

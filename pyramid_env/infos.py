@@ -36,6 +36,7 @@ class Infos:
         count = batch.actions.size
         self._all = np.ones((_NUMBERS, count), np.bool_)
         self._numbers, self._flags = _end_arrays(count)
+        self._ends_named = _named(self._numbers, self._flags)
         self._over = np.zeros(0, np.intp)  # their columns that are not zeros
 
     def of_all(self, illegal: NDArray[np.bool_] | None, over: NDArray[np.intp]) -> dict[str, Any]:
@@ -103,19 +104,18 @@ class Infos:
         if illegal is not None and illegal.any():
             infos["illegal_action"], infos["_illegal_action"] = illegal.copy(), illegal.copy()
         if over.size:
-            numbers, flags = self._ends(over)
-            infos.update(zip(_FLAGS, flags, strict=True))
-            infos["cleared_in"], infos["par"], infos["msc"] = numbers
+            infos |= self._ends(over)
 
-    def _ends(self, over: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def _ends(self, over: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
         """The end facts of some games, zeros for the others."""
         if self._copy:
             numbers, flags = _end_arrays(self._batch.actions.size)
-            before = self._over[:0]
+            before, named = self._over[:0], _named(numbers, flags)
         else:
             numbers, flags, before, self._over = self._numbers, self._flags, self._over, over
+            named = self._ends_named
         _spread_ends(self._batch.games.facts, before, over, numbers, flags)
-        return numbers, flags
+        return named
 
     def _spread(self, index: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
         """(B,) the values of some games, zeros elsewhere."""
@@ -132,6 +132,12 @@ class Infos:
 
 def _end_arrays(count: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     return np.zeros((_NUMBERS, count), np.int64), np.zeros((len(_FLAGS), count), np.bool_)
+
+
+def _named(numbers: NDArray[np.int64], flags: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Rows of end arrays, by the names that the infos have for them."""
+    cleared_in, par, msc = numbers
+    return {**dict(zip(_FLAGS, flags, strict=True)), "cleared_in": cleared_in, "par": par, "msc": msc}
 
 
 @kernel

@@ -24,7 +24,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from pyramid_env._numba import inlined_kernel, kernel
+from pyramid_env._numba import joined_kernel, kernel
 from pyramid_env.bits import as_index, count_bits, lowest_bit
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import (
@@ -185,7 +185,7 @@ def encode_tops(
         out_row[as_index(at.cursor)] = cursor
 
 
-@inlined_kernel
+@joined_kernel
 def _encode_pile(
     table: Table,
     at: Offsets,

@@ -84,6 +84,71 @@ def unpack_offsets(n: NDArray[np.int64]) -> Offsets:
     return Offsets(n[16], n[17], n[18], n[19], n[20], n[21], n[22], n[23], n[24], n[25], n[26], n[27])
 
 
+def is_plain(full: Table) -> bool:
+    """Are the rules plain ones: cards turned one by one onto one waste pile, whose top card pairs with the pyramid's
+    alone, and the pyramid's clear the goal? ``pyramid``, ``one_pass`` and ``double_pyramid`` are."""
+    return (
+        full.draw_count == 1
+        and full.piles == 1
+        and full.predealt == 0
+        and full.stock_top == 0
+        and full.stock_waste == 0
+        and full.waste_two == 0
+        and full.waste_tops == 0
+        and full.overlap == 0
+        and full.goal_all == 0
+        and full.end_on_exhausted == 0
+    )
+
+
+@inlined_kernel
+def plain_table(full: Any) -> Any:
+    """The Table of plain rules with what makes them so as constants, so that machine code has nothing else."""
+    return Table(
+        full.places,
+        full.stock_size,
+        full.ranks,
+        1,  # draw_count
+        1,  # piles
+        0,  # predealt
+        full.passes,
+        0,  # stock_top
+        0,  # stock_waste
+        0,  # waste_two
+        0,  # waste_tops
+        0,  # overlap
+        0,  # goal_all
+        0,  # end_on_exhausted
+        full.scoring,
+        full.actions,
+        full.first_action,
+        full.covers,
+        full.rows,
+        full.pair_action,
+        full.tops_action,
+        full.moves,
+    )
+
+
+@inlined_kernel
+def plain_offsets(at: Offsets) -> Offsets:
+    """The Offsets of plain rules, likewise: fields that they leave out are -1."""
+    return Offsets(
+        at.pyramid,
+        at.waste,
+        at.waste_count,
+        -1,  # waste_under
+        at.stock,
+        -1,  # stock_top
+        at.pass_number,
+        -1,  # cleared
+        at.known,
+        at.cursor,
+        at.unseen,
+        at.clairvoyant_stock,
+    )
+
+
 @allocating_kernel
 def observe_games(
     numbers: NDArray[np.int64],

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env import kernels, observation
-from pyramid_env._numba import inlined, inlined_kernel
+from pyramid_env._numba import inlined_kernel, joined, joined_kernel
 from pyramid_env.bits import as_index, count_bits, highest_bit, lowest_bit
 from pyramid_env.kernels import (
     CARDS_LEFT,
@@ -56,14 +56,14 @@ _SCORE_MSC: Final = SCORINGS.index("msc")
 _SCORE_PAR: Final = SCORINGS.index("par")
 
 # Parts of the rules that are called at every step: as part of the caller they take half the time (measured).
-can_draw: Final = inlined(kernels.can_draw)
-exposed_places: Final = inlined(kernels.exposed_places)
-is_finished: Final = inlined(kernels.is_finished)
-is_won: Final = inlined(kernels.is_won)
-par_score: Final = inlined(kernels.par_score)
-row_points: Final = inlined(kernels.row_points)
-encode_tops: Final = inlined(observation.encode_tops)
-seen_below: Final = inlined(observation.seen_below)
+can_draw: Final = joined(kernels.can_draw)
+exposed_places: Final = joined(kernels.exposed_places)
+is_finished: Final = joined(kernels.is_finished)
+is_won: Final = joined(kernels.is_won)
+par_score: Final = joined(kernels.par_score)
+row_points: Final = joined(kernels.row_points)
+encode_tops: Final = joined(observation.encode_tops)
+seen_below: Final = joined(observation.seen_below)
 
 
 def words_for(rules: Rules) -> int:
@@ -102,13 +102,13 @@ class Change(NamedTuple):
 # ---- legal moves as bits ---------------------------------------------------------------------------------------------
 
 
-@inlined_kernel
+@joined_kernel
 def set_bit(words: NDArray[np.int64], action: int) -> None:
     """Mark one action."""
     words[as_index(action >> 6)] |= 1 << (action & 63)
 
 
-@inlined_kernel
+@joined_kernel
 def _with_places(words: NDArray[np.int64], at: int, word: int, first: int, places: Any) -> int:
     """Mark the actions of a set of places, ``first`` being that of place 0.
 
@@ -125,7 +125,7 @@ def _with_places(words: NDArray[np.int64], at: int, word: int, first: int, place
     return word
 
 
-@inlined_kernel
+@joined_kernel
 def begin_memory(full: Table, ranks: NDArray[np.int8], pyramid: int, out_memory: NDArray[np.int64]) -> None:
     """Write the memory of one game."""
     for rank in range(full.ranks + 1):
@@ -135,7 +135,7 @@ def begin_memory(full: Table, ranks: NDArray[np.int8], pyramid: int, out_memory:
     out_memory[EXPOSED] = exposed_places(full, pyramid)
 
 
-@inlined_kernel
+@joined_kernel
 def begin_bits(
     full: Table,
     ranks: NDArray[np.int8],
@@ -159,7 +159,7 @@ def begin_bits(
     return _write_draw(full, ranks, pyramid, stock, cursor, pass_number, out_words, out_actions)
 
 
-@inlined_kernel
+@joined_kernel
 def _list_bits(
     full: Table,
     ranks: NDArray[np.int8],
@@ -202,7 +202,7 @@ def update_bits(
     return _write_draw(full, ranks, pyramid, stock, cursor, pass_number, words, out_actions)
 
 
-@inlined_kernel
+@joined_kernel
 def _write_draw(
     full: Table,
     ranks: NDArray[np.int8],
@@ -229,7 +229,7 @@ def _write_draw(
     return False
 
 
-@inlined_kernel
+@joined_kernel
 def _update_pairs(
     full: Table,
     pairs_of: NDArray[np.int64],
@@ -249,7 +249,7 @@ def _update_pairs(
     _open_pairs(full, ranks, opened, memory, words)
 
 
-@inlined_kernel
+@joined_kernel
 def _open_pairs(
     full: Table, ranks: NDArray[np.int8], opened: int, memory: NDArray[np.int64], words: NDArray[np.int64]
 ) -> None:
@@ -291,7 +291,7 @@ def _write_others(
     words[as_index(at)] = word
 
 
-@inlined_kernel
+@joined_kernel
 def _with_pile(
     full: Table,
     ranks: NDArray[np.int8],
@@ -332,7 +332,7 @@ def _with_pile(
 # ---- facts and observation row ---------------------------------------------------------------------------------------
 
 
-@inlined_kernel
+@joined_kernel
 def update_facts(full: Table, change: Change, facts: NDArray[np.int32]) -> None:
     """Bring the facts up to date after a removal; OVER and PASS_NUMBER, which change otherwise too, are left out."""
     pyramid, stock = change.pyramid, change.stock
@@ -351,7 +351,7 @@ def update_facts(full: Table, change: Change, facts: NDArray[np.int32]) -> None:
     facts[CLEARED_IN] = change.cleared
 
 
-@inlined_kernel
+@joined_kernel
 def remove_from_row(at: Offsets, change: Change, row: NDArray[np.int8]) -> None:
     """Take the cards that left out of the observation row."""
     # A move takes one card or two of the pyramid, or none, and of the stock likewise: no loops.

@@ -16,12 +16,13 @@ from test_env import OFTEN_DEAD, same
 from test_vector_env import MODES, choose
 
 import pyramid_env as pe
-from pyramid_env import kernels
+from pyramid_env import batch, kernels, stepping
 from pyramid_env.batch import unpack_masks
 from pyramid_env.deal import random_numbers
 from pyramid_env.engine import nth_action
 from pyramid_env.errors import DeckError, PyramidError
 from pyramid_env.moves import move_table
+from pyramid_env.observation import layout
 
 WORD = 2**64
 
@@ -310,3 +311,36 @@ def test_stepping_does_not_take_more_and_more_memory(mode) -> None:
     tracemalloc.stop()
     envs.close()
     assert grown < 100_000
+
+
+# ---- plain rules -----------------------------------------------------------------------------------------------------
+
+PLAIN = ("pyramid", "one_pass", "solitaire13", "double_pyramid", "mini", "mini_one_pass", "pyramid:passes=unlimited")
+NOT_PLAIN = ("pyramid:draw_count=2", "pyramid:pair_waste_two=true", "pyramid:stock_top=true", "pyramid:overlap=true",
+             "pyramid:predealt=1", "pyramid:goal=all", "one_pass:end_on_exhausted=true")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*pe.PRESETS, *PLAIN[6:], *NOT_PLAIN])
+@pytest.mark.parametrize("level", ["table", "memory", "clairvoyant"])
+def test_plain_rules_are_those_that_the_plain_tables_leave_as_they_are(name, level) -> None:
+    rules = pe.rules(name)
+    full, at = kernels.table(rules), layout(rules, level).offsets
+    made, fields = stepping.plain_table.py_func(full), stepping.plain_offsets.py_func(at)
+    assert stepping.is_plain(full) == (name in PLAIN)
+    assert (all(map(np.array_equal, made, full)) and fields == at) == (name in PLAIN)
+
+
+@pytest.mark.parametrize("mask_format", pe.engine.MASK_FORMATS)
+@pytest.mark.parametrize("name", ["pyramid", "double_pyramid", "mini_one_pass"])
+def test_plain_rules_are_stepped_as_all_rules_are(name, mask_format, monkeypatch) -> None:
+    settings = {"action_mask_format": mask_format, "max_episode_steps": 50}
+    plain = pe.PyramidVectorEnv(16, name, **settings)
+    monkeypatch.setattr(batch, "is_plain", lambda full: False)
+    general = pe.PyramidVectorEnv(16, name, **settings)
+    assert plain._batch._plays[0].func is not general._batch._plays[0].func
+    assert same(plain.reset(seed=3), general.reset(seed=3))
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        actions = plain.random_actions(rng)
+        assert same(plain.step(actions), general.step(actions))
+        assert same(plain.facts, general.facts)
