@@ -9,27 +9,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pyramid_env.batch_arrays import COUNTS, Games, Outcome, new_games, new_outcome, new_scratch, tables
 from pyramid_env.crew import Crew, shares
-from pyramid_env.engine import (
-    COUNTS,
-    Games,
-    Outcome,
-    deal_games,
-    first_refused,
-    new_games,
-    new_outcome,
-    new_scratch,
-    play_games,
-    play_plain_games,
-    random_actions,
-    tables,
-)
-from pyramid_env.kernels import table
+from pyramid_env.engine import deal_games, first_refused, random_actions, step_kernel
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.reward import ILLEGAL_REWARD
 from pyramid_env.rules import Rules
-from pyramid_env.stepping import is_plain
 from pyramid_env.streams import DealStreams
 
 NO_DEALS: Final[NDArray[np.int64]] = np.empty(0, np.int64)
@@ -53,7 +39,7 @@ class Batch:
     """B games as arrays, and the kernels that play them. The same results for any number of threads.
 
     Attributes:
-        games: the arrays of the games (:class:`~pyramid_env.engine.Games`).
+        games: the arrays of the games (:class:`~pyramid_env.batch_arrays.Games`).
         outcome: what the last step reported.
         actions: (B,) int64, to be filled in before :meth:`play`: all from 0 to A - 1.
         restart: (B,) bool, games that :meth:`play` deals anew instead.
@@ -94,7 +80,7 @@ class Batch:
         count = self.actions.size
         self._plays = [
             partial(
-                play_plain_games if is_plain(table(self.rules)) else play_games,
+                step_kernel(self.rules),
                 *self._tables,
                 *self.games.part(start, stop),
                 self._scratch[i],

@@ -11,8 +11,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from pyramid_env.batch import Batch, unpack_masks
+from pyramid_env.batch_arrays import MASK_FORMATS
 from pyramid_env.deal import Deal, DealSource, deal_numbers
-from pyramid_env.engine import MASK_FORMATS
 from pyramid_env.env import (
     ILLEGAL_ACTION,
     MAX_DEAD_DEALS,

@@ -16,8 +16,9 @@ from test_env import OFTEN_DEAD, same
 from test_vector_env import MODES, choose
 
 import pyramid_env as pe
-from pyramid_env import batch, kernels, stepping
+from pyramid_env import engine, kernels, stepping
 from pyramid_env.batch import unpack_masks
+from pyramid_env.batch_arrays import MASK_FORMATS
 from pyramid_env.deal import random_numbers
 from pyramid_env.engine import nth_action
 from pyramid_env.errors import DeckError, PyramidError
@@ -330,12 +331,12 @@ def test_plain_rules_are_those_that_the_plain_tables_leave_as_they_are(name, lev
     assert (all(map(np.array_equal, made, full)) and fields == at) == (name in PLAIN)
 
 
-@pytest.mark.parametrize("mask_format", pe.engine.MASK_FORMATS)
+@pytest.mark.parametrize("mask_format", MASK_FORMATS)
 @pytest.mark.parametrize("name", ["pyramid", "double_pyramid", "mini_one_pass"])
 def test_plain_rules_are_stepped_as_all_rules_are(name, mask_format, monkeypatch) -> None:
     settings = {"action_mask_format": mask_format, "max_episode_steps": 50}
     plain = pe.PyramidVectorEnv(16, name, **settings)
-    monkeypatch.setattr(batch, "is_plain", lambda full: False)
+    monkeypatch.setattr(engine, "is_plain", lambda full: False)
     general = pe.PyramidVectorEnv(16, name, **settings)
     assert plain._batch._plays[0].func is not general._batch._plays[0].func
     assert same(plain.reset(seed=3), general.reset(seed=3))
