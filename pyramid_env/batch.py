@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pyramid_env.batch_arrays import COUNTS, Games, Outcome, new_games, new_outcome, new_scratch, tables
 from pyramid_env.crew import Crew, shares
-from pyramid_env.engine import deal_games, first_refused, random_actions, step_kernel
+from pyramid_env.engine import deal_games, random_actions, step_kernel, take_actions
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.reward import ILLEGAL_REWARD
@@ -109,8 +109,11 @@ class Batch:
 
     def play(self) -> Counts:
         """Play ``actions``, or deal anew where ``restart`` says so."""
+        if self._threads == 1:
+            self._plays[0]()
+            return Counts(*self._counts[0].tolist())
         self._crew.run(self._plays)
-        return Counts(*map(sum, zip(*self._counts.tolist(), strict=True)))
+        return Counts(*self._counts.sum(axis=0).tolist())
 
     def begin(self, index: NDArray[np.intp], deals: NDArray[np.int64] = NO_DEALS) -> None:
         """Start games anew.
@@ -129,9 +132,10 @@ class Batch:
         ]
         self._crew.run(work)
 
-    def first_refused(self, strict: bool) -> int:
-        """The first game whose action is outside 0..A-1 or, if strict, masked; -1 = none."""
-        return first_refused(self.games.bits, self.actions, self.restart, self.actions_count, strict)
+    def take(self, actions: NDArray[np.int64], strict: bool) -> int:
+        """Fill in ``actions``, from a contiguous array, and return the first game whose action is outside 0..A-1 or, if
+        strict, masked, those left out that are dealt anew; -1 = none, else nothing must be played."""
+        return take_actions(self.games.bits, actions, self.restart, self.actions_count, strict, self.actions)
 
     def random_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """(B,) a random legal action for each game, 0 where there is none."""

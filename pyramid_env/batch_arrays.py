@@ -50,7 +50,7 @@ class Tables(NamedTuple):
     sorted_ranks: NDArray[np.int8]  # (cards,) the deck that every shuffle starts from
     start: NDArray[np.int64]  # (5,) the position before the first move
     first_facts: NDArray[np.int32]  # (9,) the facts of that position, a move being legal; (0,) where cards lie open
-    first_row: NDArray[np.int8]  # (F,) its row without ``pyramid`` and ``unseen``; (0,) where cards lie open
+    first_row: NDArray[np.int8]  # (F,) its row as if no card lay in the pyramid; (0,) where cards lie open
 
 
 @lru_cache
@@ -74,9 +74,10 @@ def _first(
     facts, row = np.zeros(FACT_COLUMNS, np.int32), np.zeros(shown.size, np.int8)
     write_facts(full, ranks, start, 1, facts)
     encode(full, shown.offsets, ranks, start, row)
-    for name, field in shown.views(row).items():
-        if name in ("pyramid", "unseen"):
-            field[:] = 0
+    fields = shown.views(row)
+    fields["pyramid"][:] = 0
+    if "unseen" in fields:
+        fields["unseen"][:] = np.bincount(ranks)[1:]
     return facts, row
 
 

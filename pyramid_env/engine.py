@@ -66,16 +66,22 @@ def _begin_game(
     scratch: NDArray[np.int64],
     first_facts: NDArray[np.int32],
     first_row: NDArray[np.int8],
+    clean: bool,
 ) -> bool:
     """Write all that follows from one game's deal and position; return whether it is over.
 
-    ``first_facts`` and ``first_row``: those of the tables if the position is the first one, or (0,).
+    ``first_facts`` and ``first_row``: those of the tables if the position is the first one, or (0,). ``clean``: the
+    mask has the moves of ``words``, so that only these are taken out.
     """
     pyramid, stock, cursor, pass_number = state[PYRAMID], state[STOCK], state[CURSOR], state[PASS]
     begin_memory(full, ranks, pyramid, memory)
+    if mask.size and clean:
+        _write_marked(words, 0, mask)
+    elif mask.size:
+        mask[:] = 0
     legal = begin_bits(full, ranks, pyramid, stock, cursor, pass_number, memory, words, scratch)
     if mask.size:
-        _write_mask(words, mask)
+        _write_marked(words, 1, mask)
     if first_row.size:
         for fact in range(first_facts.size):
             facts[fact] = first_facts[fact]
@@ -85,8 +91,8 @@ def _begin_game(
         for i in range(full.places):
             row[at.pyramid + i] = ranks[i]
         if at.unseen >= 0:
-            for k in range(full.places, ranks.size):
-                row[as_index(at.unseen + ranks[k] - 1)] += 1
+            for rank in range(full.ranks):
+                row[as_index(at.unseen + rank)] -= count_bits(memory[as_index(rank + 1)])
     else:
         write_facts(full, ranks, state, 1 if legal else 0, facts)
         encode(full, at, ranks, state, row)
@@ -94,13 +100,12 @@ def _begin_game(
 
 
 @joined_kernel
-def _write_mask(words: NDArray[np.int64], mask: NDArray[np.int8]) -> None:
-    for a in range(mask.size):
-        mask[a] = 0
+def _write_marked(words: NDArray[np.int64], value: int, mask: NDArray[np.int8]) -> None:
+    """Write a value for each action that is marked."""
     for w in range(words.size):
         word = words[w]
         while word:
-            mask[as_index(w * WORD_BITS + lowest_bit(word))] = 1
+            mask[as_index(w * WORD_BITS + lowest_bit(word))] = value
             word &= word - 1
 
 
@@ -171,7 +176,7 @@ def deal_games(
                 states[b, column_of_state] = start[column_of_state]
         terminated[b] = _begin_game(
             full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch,
-            first_facts, first_row,
+            first_facts, first_row, False,
         )  # fmt: skip
         steps[b] = 0
         scores[b] = facts[b, SCORE]
@@ -304,7 +309,7 @@ def _player(plain: bool) -> Callable[..., None]:
                     states[b, column_of_state] = start[column_of_state]
                 terminated[b] = _begin_game(
                     full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch,
-                    first_facts, first_row,
+                    first_facts, first_row, True,
                 )  # fmt: skip
                 steps[b] = 0
                 scores[b] = facts[b, SCORE]
@@ -353,12 +358,21 @@ def step_kernel(rules: Rules) -> Callable[..., None]:
 
 
 @kernel
-def first_refused(
-    bits: NDArray[np.int64], actions: NDArray[np.int64], restart: NDArray[np.bool_], count: int, strict: bool
+def take_actions(
+    bits: NDArray[np.int64],
+    actions: NDArray[np.int64],
+    restart: NDArray[np.bool_],
+    count: int,
+    strict: bool,
+    out_actions: NDArray[np.int64],
 ) -> int:
-    """The first game, not in ``restart``, whose action is outside 0..count-1 or, if strict, masked; -1 = none."""
+    """Copy actions, up to the first that is refused, and return its game; -1: there is none.
+
+    Refused are those outside 0..count-1 and, if strict, masked ones, but not of games in ``restart``.
+    """
     for b in range(actions.size):
         action = actions[b]
+        out_actions[b] = action
         if restart[b]:
             continue
         if action < 0 or action >= count:

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from pyramid_env.batch import NO_DEALS, NO_LIMIT
 from pyramid_env.batch_arrays import COUNTS, ILLEGAL, Games, Outcome, new_games, new_outcome, new_scratch, tables
 from pyramid_env.deal import check_number
-from pyramid_env.engine import deal_games, first_refused, step_kernel
+from pyramid_env.engine import deal_games, step_kernel, take_actions
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import CARDS_LEFT, CLEARED_IN, MSC, OVER, PAR, PASS_NUMBER, PYRAMID_LEFT, SCORE, WON
 from pyramid_env.moves import move_table
@@ -183,7 +183,7 @@ def step(
     count = len(move_table(chosen))
     if reward not in (PAR, MSC, WON):
         raise PyramidError(f"reward: expected PAR, MSC or WON, got {reward!r}")
-    wrong = first_refused(buffers.bits, given, again, count, False)
+    wrong = take_actions(buffers.bits, given, again, count, False, given)
     if wrong >= 0:
         raise PyramidError(f"actions: expected integers from 0 to {count - 1}, got {given[wrong]} for game {wrong}")
     counts = np.zeros(COUNTS, np.int64)

@@ -233,9 +233,9 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
 
         An error (IllegalMoveError, PyramidError) comes before anything has changed in any game.
         """
-        self._check_actions(actions)
+        given = self._read_actions(actions)
         self._check_playing()
-        self._check_legal()
+        self._take(given)
         batch, outcome, counted = self._batch, self._batch.outcome, column_of(self._reward) >= 0
         if self._restarts:
             self._name_deals()
@@ -320,13 +320,13 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
 
     # ---- checks ----------------------------------------------------------------------------------------------------
 
-    def _check_actions(self, actions: object) -> None:
+    def _read_actions(self, actions: object) -> NDArray[np.int64]:
         given = np.asarray(actions)
         if given.dtype.kind not in "iu" or given.shape != (self.num_envs,):
             raise IllegalMoveError(
                 f"actions: expected integers of shape ({self.num_envs},), got {given.dtype} of shape {given.shape}"
             )
-        np.copyto(self._batch.actions, given, casting="unsafe")
+        return np.ascontiguousarray(given, np.int64)
 
     def _check_playing(self) -> None:
         if not self._started:
@@ -339,9 +339,9 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
                 f'(first: {games}); reset those with options={{"reset_mask": ...}}'
             )
 
-    def _check_legal(self) -> None:
+    def _take(self, actions: NDArray[np.int64]) -> None:
         """Numbers outside 0..A-1 are refused always, masked ones under ``illegal_action="raise"``."""
-        b = self._batch.first_refused(self._raises)
+        b = self._batch.take(actions, self._raises)
         if b < 0:
             return
         action, where = int(self._batch.actions[b]), f"game {b}, deal {self.deal(b).name}"
