@@ -59,15 +59,28 @@ def main() -> int:
         play(preset, quick, options.deals, RESULTS / preset)
         if options.planner and preset not in HARD:
             play(preset, (*QUICK, "planner"), options.planner, RESULTS / f"{preset}-planner")
-    replace_file(
-        FILE, "\n".join([HEAD, overview(shipped_presets()), *(section(preset) for preset in shipped_presets())])
-    )
-    missing = [preset for preset in shipped_presets() if not (RESULTS / preset / "summary.json").is_file()]
-    if missing:
-        print(f"{README.name} stays as it is: no figures of {', '.join(missing)}", file=sys.stderr)
-    else:
-        replace_file(README, between_marks(README.read_text(encoding="utf-8"), glance(shipped_presets())))
+    before = FILE.read_text(encoding="utf-8") if FILE.is_file() else ""
+    sections = {preset: section(preset) if measured_here(preset) else old_section(preset, before)
+                for preset in shipped_presets()}  # fmt: skip
+    table_of_all = glance(shipped_presets(), before)
+    overview = f"Deals won, and in brackets the mean score:\n\n{table_of_all}\n"
+    replace_file(FILE, "\n".join([HEAD, overview, *filter(None, sections.values())]))
+    replace_file(README, between_marks(README.read_text(encoding="utf-8"), table_of_all))
+    kept = [preset for preset, text in sections.items() if text and not measured_here(preset)]
+    if kept:
+        print(f"as they were, since {RESULTS} has no figures of them: {', '.join(kept)}", file=sys.stderr)
     return 0
+
+
+def measured_here(preset: str) -> bool:
+    """Are figures of a preset there?"""
+    return (RESULTS / preset / "summary.json").is_file()
+
+
+def old_section(preset: str, before: str) -> str:
+    """A preset's part of the file as it was; empty where it had none."""
+    _, found, rest = before.partition(f"## {preset}\n")
+    return found + rest.partition("\n## ")[0].rstrip("\n") + "\n" if found else ""
 
 
 def command(preset: str, agents: tuple[str, ...], deals: int) -> list[str]:
@@ -84,16 +97,14 @@ def play(preset: str, agents: tuple[str, ...], deals: int, out: Path) -> None:
         subprocess.run([sys.executable, *call], cwd=ROOT, check=True)
 
 
-def overview(presets: list[str]) -> str:
-    """Wins and scores of the quick agents at a glance."""
-    return f"Deals won, and in brackets the mean score:\n\n{glance(presets)}\n"
-
-
-def glance(presets: list[str]) -> str:
-    """The table of the overview: a line a preset whose figures are there."""
-    lines = []
+def glance(presets: list[str], before: str = "") -> str:
+    """Wins and scores of the quick agents: a line a preset, as it was ``before`` where no figures of it are there."""
+    lines: list[list[str]] = []
     for preset in presets:
-        if (RESULTS / preset / "summary.json").is_file():
+        old = next((line for line in before.splitlines() if line.startswith(f"| `{preset}` |")), None)
+        if not measured_here(preset):
+            lines += [] if old is None else [[cell.strip() for cell in old.strip("|").split("|")]]
+        else:
             rows = json.loads((RESULTS / preset / "summary.json").read_text(encoding="utf-8"))["rows"]
             told = {row["name"]: (row["wins"]["value"], row["score"]["value"]) for row in rows}
             cells = [

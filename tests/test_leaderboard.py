@@ -68,28 +68,44 @@ def test_the_table_is_made_of_what_evaluate_wrote(tmp_path, monkeypatch):
     assert len(lines) == 4
 
 
-def test_the_readme_is_written_when_all_figures_are_there(tmp_path, monkeypatch, capsys):
+def test_presets_without_figures_stay_as_they_were(tmp_path, monkeypatch, capsys):
     readme, file = tmp_path / "README.md", tmp_path / "RESULTS.md"
     readme.write_text(f"before\n{MARKS[0]}\nold\n{MARKS[1]}\nafter\n")
     for name, value in (("RESULTS", tmp_path), ("README", readme), ("FILE", file)):
         monkeypatch.setattr(leaderboard, name, value)
     monkeypatch.setattr(leaderboard, "play", lambda *call: None)
-    monkeypatch.setattr(leaderboard, "section", lambda preset: f"## {preset}\n")
-    monkeypatch.setattr(leaderboard, "shipped_presets", lambda: ["pyramid", "one_pass"])
+    monkeypatch.setattr(leaderboard, "section", lambda preset: f"## {preset}\n\nnew {preset}\n")
+    monkeypatch.setattr(leaderboard, "shipped_presets", lambda: ["pyramid", "one_pass", "microsoft"])
     monkeypatch.setattr(sys, "argv", ["leaderboard.py"])
-    ends = {"low": 0.5, "high": 0.5}
-    (tmp_path / "pyramid").mkdir()
-    (tmp_path / "pyramid" / "summary.json").write_text(json.dumps(summary_of(ends, ends)))
+
+    def measure(preset, wins):
+        ends = {"low": wins, "high": wins}
+        (tmp_path / preset).mkdir(exist_ok=True)
+        (tmp_path / preset / "summary.json").write_text(json.dumps(summary_of(ends, ends)))
+
+    measure("pyramid", 0.5)
+    measure("one_pass", 0.25)
     assert leaderboard.main() == 0
-    assert "old" in readme.read_text()
-    assert "README.md stays as it is: no figures of one_pass" in capsys.readouterr().err
-    (tmp_path / "one_pass").mkdir()
-    (tmp_path / "one_pass" / "summary.json").write_text(json.dumps(summary_of(ends, ends)))
+    first = glance(["pyramid", "one_pass"])
+    assert readme.read_text() == f"before\n{MARKS[0]}\n{first}\n{MARKS[1]}\nafter\n"
+    assert first in file.read_text()
+    assert "microsoft" not in file.read_text()
+    assert capsys.readouterr().err == ""
+    kept = file.read_text()
     assert leaderboard.main() == 0
-    text = readme.read_text()
-    assert text == f"before\n{MARKS[0]}\n{glance(['pyramid', 'one_pass'])}\n{MARKS[1]}\nafter\n"
-    assert glance(["pyramid", "one_pass"]) in file.read_text()
-    assert between_marks(text, glance(["pyramid", "one_pass"])) == text
+    assert file.read_text() == kept
+
+    (tmp_path / "one_pass" / "summary.json").unlink()
+    measure("pyramid", 0.75)
+    monkeypatch.setattr(leaderboard, "section", lambda preset: f"## {preset}\n\nnewer {preset}\n")
+    assert leaderboard.main() == 0
+    assert "of them: one_pass" in capsys.readouterr().err
+    text = file.read_text()
+    assert "newer pyramid" in text
+    assert "new one_pass" in text
+    assert "newer one_pass" not in text
+    assert first_table(text) == first.replace("50.0 % (0.5)", "75.0 % (0.8)")
+    assert first_table(text) in readme.read_text()
 
 
 @pytest.mark.parametrize("text", ["", MARKS[0], MARKS[1] + MARKS[0], MARKS[0] * 2 + MARKS[1]])
