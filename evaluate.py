@@ -219,7 +219,7 @@ def _make_agents(
     }  # fmt: skip
     seeds = {name: [called[run] for run in runs] for name, runs in together.items()}
     for name in seeds:
-        if name in called.values():
+        if name in (*called.values(), BOUND):
             raise PyramidError(f"--seeds: expected another name than that of an agent, got {name}")
     return dict(zip(called.values(), made, strict=True)), {called[spec]: spec for spec in specs}, seeds
 

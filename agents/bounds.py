@@ -171,7 +171,11 @@ class BoundSearch:
         with _interrupts_held(), self._death_told():
             self._answers = [self._pool.submit(one, deal) for deal in self._missing]  # this starts the processes
         for answer in self._answers:
-            answer.add_done_callback(lambda _: self._advance())
+            answer.add_done_callback(self._count)
+
+    def _count(self, answer: Future[DealBound]) -> None:
+        if not answer.cancelled() and answer.exception() is None:
+            self._advance()
 
     def keep(self) -> None:
         """Save what was found, if it is time; to be called now and then while the search goes on."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agents.report import Cells, Measured, Row, Span, table_cells
 from agents.statistics import interquartile_mean, stratified_bootstrap
 from pyramid_env.errors import PyramidError
 
 _OPTION: Final = "--seeds"
+_LONGEST: Final = 80
+"""Characters of a name, at most."""
+_SAMPLED: Final = ":sampled"
 _MAY_DIFFER: Final = ("seed", "init", "threads")
 """Settings in which runs of one training may differ."""
 
@@ -107,10 +110,15 @@ def read_seeds(given: Sequence[Sequence[str]]) -> dict[str, list[str]]:
     """Runs by what they are called together, from ``[name, run, run, ...]`` each.
 
     Raises:
-        PyramidError: no name, a name twice, fewer than two runs, or a run that is not there.
+        PyramidError: no name, one that does not fit in a line, a name twice, fewer than two runs, or a run that is not
+            there.
     """
     found: dict[str, list[str]] = {}
     for name, *runs in given:
+        if not name.strip() or not name.isprintable() or len(name) > _LONGEST:
+            raise PyramidError(
+                f"{_OPTION}: expected a name of 1 to {_LONGEST} printable characters, then runs; got {name!r} first"
+            )
         if Path(name).exists():
             raise PyramidError(f"{_OPTION}: expected a name, then runs; got the path {name} first")
         if name in found:
@@ -128,52 +136,83 @@ def read_seeds(given: Sequence[Sequence[str]]) -> dict[str, list[str]]:
 
 
 def check_seeds(seeds: Mapping[str, Sequence[str]]) -> None:
-    """See that the runs called together, which are there, are of one training, as far as their files tell.
+    """See that the runs called together, which are there, are of one training, as far as their files tell: a file
+    outside a run folder has no settings.
 
     Raises:
-        PyramidError: a run of another algorithm, level, network or other settings than the first, or with the same
-            weights as another; the difference is named.
+        PyramidError: a run of another algorithm, level, network or other settings than one before it, with its seed or
+            weights, or played in another way; the difference is named.
     """
-    if not seeds:
-        return
-    import torch  # only here: agents that are not trained do without it
-
-    from agents.checkpoint import checkpoint_path, load_checkpoint
-
     for name, runs in seeds.items():
-        paths = list(map(_path, runs))
-        made = [load_checkpoint(checkpoint_path(path)) for path in paths]
-        told = [_settings(path) or {} for path in paths]
-        for number, (run, checkpoint) in enumerate(zip(runs, made, strict=True)):
-            ours = told[number]
-            kinds = ("kind", "level", "network")
-            pairs = {what: (getattr(made[0], what), getattr(checkpoint, what)) for what in kinds}
-            if told[0] and ours:
-                pairs |= {key: (told[0].get(key), ours.get(key)) for key in sorted({*told[0], *ours})}
-            for what, (theirs, here) in pairs.items():
-                if theirs != here:
-                    raise PyramidError(
-                        f"{_OPTION} {name}: expected runs of one training, whose seeds alone differ; {runs[0]} has "
-                        f"{what} {theirs}, {run} has {here}"
-                    )
-            for other, before in zip(runs[:number], made[:number], strict=True):
-                if all(torch.equal(weights, before.policy[key]) for key, weights in checkpoint.policy.items()):
-                    raise PyramidError(f"{_OPTION} {name}: expected different seeds; {other} and {run} are the same")
+        ways = {run: run != str(_path(run)) and run.endswith(_SAMPLED) for run in runs}
+        if len(set(ways.values())) > 1:
+            greedy, sampled = (next(run for run, way in ways.items() if way is asked) for asked in (False, True))
+            raise PyramidError(f"{_OPTION} {name}: expected all runs {_SAMPLED} or none; {sampled} is, {greedy} is not")
+        read: list[_Read] = []
+        for run in runs:
+            this = _read(run)
+            for other in read:
+                _compare(name, other, this)
+            read.append(this)
+
+
+class _Read(NamedTuple):
+    """What the files of a run tell.
+
+    Attributes:
+        run: what was asked for.
+        folder: of the run; None where that is not known, nor then its settings.
+        told: what runs of one training have in common.
+        seed: None where it is not known.
+        weights: of the policy.
+    """
+
+    run: str
+    folder: Path | None
+    told: dict[str, Any]
+    seed: int | None
+    weights: Mapping[str, Any]
+
+
+def _read(run: str) -> _Read:
+    from agents.checkpoint import checkpoint_path, load_checkpoint  # need torch, agents that are not trained do not
+    from agents.run_folder import CONFIG_FILE, RunFolder
+
+    path = _path(run).resolve()
+    checkpoint = load_checkpoint(checkpoint_path(path))
+    told = {what: getattr(checkpoint, what) for what in ("kind", "level", "network")}
+    folder = next((each for each in (path, *path.parents[:2]) if (each / CONFIG_FILE).is_file()), None)
+    if folder is None:
+        return _Read(run, None, told, None, checkpoint.policy)
+    config = RunFolder(folder).config()
+    settings = _dotted(config.to_dict())
+    told |= {key: value for key, value in settings.items() if key not in _MAY_DIFFER}
+    return _Read(run, folder, told, config.seed, checkpoint.policy)
+
+
+def _compare(name: str, one: _Read, other: _Read) -> None:
+    import torch
+
+    both_known = one.folder is not None and other.folder is not None
+    keys = one.told.keys() | other.told.keys() if both_known else one.told.keys() & other.told.keys()
+    for key in sorted(keys, key=lambda key: (key not in ("kind", "level", "network"), key)):
+        if one.told.get(key) != other.told.get(key):
+            raise PyramidError(
+                f"{_OPTION} {name}: expected runs of one training, whose seeds alone differ; {one.run} has "
+                f"{key} {one.told.get(key)}, {other.run} has {other.told.get(key)}"
+            )
+    expected = f"{_OPTION} {name}: expected different seeds; {one.run} and {other.run}"
+    if all(torch.equal(weights, one.weights[key]) for key, weights in other.weights.items()):
+        raise PyramidError(f"{expected} are the same")
+    if both_known and one.folder == other.folder:
+        raise PyramidError(f"{expected} are of one run")
+    if both_known and one.seed == other.seed:
+        raise PyramidError(f"{expected} both have seed {one.seed}")
 
 
 def _path(run: str) -> Path:
     """Of a run, which may have ``:sampled`` behind it."""
-    return Path(run) if Path(run).exists() else Path(run.removesuffix(":sampled"))
-
-
-def _settings(path: Path) -> dict[str, Any] | None:
-    """The settings of a run folder by their dotted names, without those that may differ; None of a file."""
-    from agents.run_folder import CONFIG_FILE, RunFolder
-
-    if not (path / CONFIG_FILE).is_file():
-        return None
-    settings = RunFolder(path).config().to_dict()
-    return {key: value for key, value in _dotted(settings).items() if key not in _MAY_DIFFER}
+    return Path(run) if Path(run).exists() else Path(run.removesuffix(_SAMPLED))
 
 
 def _dotted(settings: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _OPTION: Final = "--tensorboard"
 _FILES: Final = "events.out.tfevents.*"
 _BINS: Final = 40
+_LONGEST: Final = 120
+"""Characters of a folder's name, at most."""
 
 
 def folder_of(name: str) -> str:
@@ -52,6 +54,10 @@ def check_tensorboard(folder: Path, names: Sequence[str], *, overwrite: bool) ->
     runs = [folder_of(name) for name in names]
     if len(set(runs)) < len(runs):
         raise PyramidError(f"{_OPTION}: expected names that make different folders, got {', '.join(names)}")
+    for run in runs:
+        if len(run) > _LONGEST:
+            raise PyramidError(f"{_OPTION}: expected names of {_LONGEST} characters at most, got {run}")
+        check_folder(folder / run, _OPTION)
     there = [run for run in runs if any((folder / run).glob(_FILES))]
     if there and not overwrite:
         raise PyramidError(f"{_OPTION}: {folder} holds figures of {', '.join(there)}; --overwrite replaces them")

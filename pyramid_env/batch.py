@@ -24,6 +24,9 @@ DEALS_A_THREAD: Final = 32
 
 NO_LIMIT: Final = 2**62
 
+LARGEST: Final = np.uint64(2**63 - 1)
+"""The largest number that an int64 holds: larger ones would be taken for negative ones."""
+
 
 class Counts(NamedTuple):
     """What happened in a step: so many games ended, actions were illegal, new deals are over before the first move,

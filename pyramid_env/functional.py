@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pyramid_env.batch import NO_DEALS, NO_LIMIT
+from pyramid_env.batch import LARGEST, NO_DEALS, NO_LIMIT
 from pyramid_env.batch_arrays import COUNTS, ILLEGAL, Games, Outcome, new_games, new_outcome, new_scratch, tables
 from pyramid_env.deal import check_number
 from pyramid_env.engine import deal_games, step_kernel, take_actions
@@ -210,6 +210,8 @@ def _of_shape(name: str, values: object, games: int, kinds: str, what: str) -> N
     given = np.asarray(values)
     if given.dtype.kind not in kinds or given.shape != (games,):
         raise PyramidError(f"{name}: expected {what} of shape ({games},), got {given.dtype} of shape {given.shape}")
+    if given.dtype == np.uint64 and (given > LARGEST).any():
+        raise PyramidError(f"{name}: expected {what} below 2^63, got {given.max()}")
     return given
 
 

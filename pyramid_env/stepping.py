@@ -1,8 +1,8 @@
 """Stepping: positions, masks, facts and observation rows of many games brought up to date together, in one call.
 
-The kernels here write everything anew from the positions: the functional API plays with them, and the engine of the
-vector environment, which writes what changes, is compared with them. They take their tables packed into seven plain
-arrays, first, since Numba unpacks a Table from Python in 10 microseconds a call, more than the step of a game takes.
+The kernels here write everything anew from the positions: the single environment shows positions with them, and the
+engine, which writes what changes, is compared with them. They take their tables packed into seven plain arrays, first,
+since Numba unpacks a Table from Python in 10 microseconds a call, more than the step of a game takes.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from pyramid_env.batch import Batch, unpack_masks
+from pyramid_env.batch import LARGEST, Batch, unpack_masks
 from pyramid_env.batch_arrays import MASK_FORMATS
 from pyramid_env.deal import Deal, DealSource, deal_numbers
 from pyramid_env.env import (
@@ -321,11 +321,15 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     # ---- checks ----------------------------------------------------------------------------------------------------
 
     def _read_actions(self, actions: object) -> NDArray[np.int64]:
-        given = np.asarray(actions)
+        expected = f"actions: expected integers of shape ({self.num_envs},)"
+        try:
+            given = np.asarray(actions)
+        except ValueError as error:  # lists of unequal lengths
+            raise IllegalMoveError(f"{expected}, got {type(actions).__name__}: {error}") from None
         if given.dtype.kind not in "iu" or given.shape != (self.num_envs,):
-            raise IllegalMoveError(
-                f"actions: expected integers of shape ({self.num_envs},), got {given.dtype} of shape {given.shape}"
-            )
+            raise IllegalMoveError(f"{expected}, got {given.dtype} of shape {given.shape}")
+        if given.dtype == np.uint64 and (given > LARGEST).any():
+            raise IllegalMoveError(f"{expected} from 0 to {len(self.moves) - 1}, got {given.max()}")
         return np.ascontiguousarray(given, np.int64)
 
     def _check_playing(self) -> None:

@@ -163,6 +163,8 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
     assert not games.ranks.any()
     with pytest.raises(PyramidError, match=r"actions: expected integers of shape \(2,\), got float64"):
         functional.step("mini", "memory", games, np.zeros(2))
+    with pytest.raises(PyramidError, match=rf"actions: expected integers below 2\^63, got {2**64 - 1}"):
+        functional.step("mini", "memory", games, np.array([0, 2**64 - 1], np.uint64))
     with pytest.raises(PyramidError, match=r"restart: expected bool of shape \(2,\), got int64"):
         functional.step("mini", "memory", games, np.zeros(2, np.int64), restart=np.zeros(2, np.int64))
     with pytest.raises(PyramidError, match="reward: expected PAR, MSC or WON, got 'par'"):

@@ -281,12 +281,15 @@ def test_a_worker_that_dies_is_an_error_and_no_endless_wait() -> None:
 
 def test_a_search_that_is_left_early_keeps_what_its_processes_found(tmp_path: Path) -> None:
     with BoundSearch(MINI, DEALS, workers=2, folder=tmp_path) as search:
+        counted: list[int] = []
+        search._advance = lambda: counted.append(1)
         search.start()
         assert search._pool is not None
         wait(search._answers[:3])
         found = {answer.result() for answer in search._answers[:3]}
         processes = list(search._pool._processes.values())
     assert found <= set(BoundStore(tmp_path, MINI, LIMITS).read().values())
+    assert len(counted) == sum(not answer.cancelled() for answer in search._answers)
     assert not any(process.is_alive() for process in processes)
 
 

@@ -133,6 +133,14 @@ def read_row():
         (["ours", "0", "teacher"], "has kind ppo, "),
         (["ours", "0", "other"], "has ppo.gamma 0.99"),
         (["greedy", "0", "1"], "--seeds: expected another name than that of an agent, got greedy"),
+        (["bound", "0", "1"], "--seeds: expected another name than that of an agent, got bound"),
+        (["", "0", "1"], "--seeds: expected a name of 1 to 80 printable characters, then runs; got '' first"),
+        (["a\nb", "0", "1"], "printable characters, then runs; got 'a\\nb' first"),
+        (["x" * 81, "0", "1"], "--seeds: expected a name of 1 to 80 printable characters"),
+        (["ours", "0", "same_seed"], "both have seed 0"),
+        (["ours", "0", "1:sampled"], "--seeds ours: expected all runs :sampled or none; "),
+        (["ours", "0", "file_of_other"], "has ppo.gamma 0.99"),
+        (["ours", "best_of_two", "latest_of_two"], "are of one run"),
     ],
 )
 def test_a_mistake_in_the_runs_is_one_line_and_code_2(seeds, said, runs, tmp_path, monkeypatch, capsys):
@@ -145,9 +153,19 @@ def test_a_mistake_in_the_runs_is_one_line_and_code_2(seeds, said, runs, tmp_pat
         "table": {"level": "table"},
         "teacher": {"kind": "teacher"},
         "other": {"settings": ["ppo.gamma=0.5"]},
+        "same_seed": {"settings": ["seed=0"]},
     }
     for name in set(seeds) & set(more):
         places[name] = random_run(tmp_path / name, **{"seed": 9, **more[name]})
+    places["1:sampled"] = f"{runs[1]}:sampled"
+    if "file_of_other" in seeds:
+        other = random_run(tmp_path / "other", 9, settings=["ppo.gamma=0.5"])
+        places["file_of_other"] = f"{other}/checkpoints/best.safetensors"
+    if "best_of_two" in seeds:
+        for seed, name in ((9, "latest"), (10, "best")):
+            random_run(tmp_path / "two", seed)
+            path = tmp_path / "two" / "checkpoints" / "best.safetensors"
+            places[f"{name}_of_two"] = str(path.rename(path.with_stem(name)))
     out = tmp_path / "out"
     call = ["--agents", "greedy", "--seeds", *(places.get(word, word) for word in seeds), "--rules", "mini"]
     assert evaluate.main([*call, "--no-bound", "--out", str(out)]) == evaluate.BAD_CALL

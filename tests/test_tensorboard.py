@@ -131,6 +131,11 @@ def test_a_file_is_no_folder_for_figures(tmp_path, capsys):
     ]
     assert evaluate.main([*call, "--tensorboard", str(tmp_path / "board")]) == evaluate.BAD_CALL
     assert "--tensorboard: expected a folder or a path for a new one" in capsys.readouterr().err
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "random").write_text("")
+    assert evaluate.main([*call, "--tensorboard", str(tmp_path / "full")]) == evaluate.BAD_CALL
+    assert "full/random is a file" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
     assert not (tmp_path / "out").exists()
 
 

@@ -297,9 +297,11 @@ def test_actions_that_are_no_actions_are_refused(policy) -> None:
         envs.step(np.zeros(2, int))
     envs.reset(seed=1)
     draw = envs.masks.shape[1] - 1
-    for actions in ([0.0, 1.0], [True, False], np.zeros(3, int), np.zeros((2, 1), int), 1, None):
+    for actions in ([0.0, 1.0], [True, False], np.zeros(3, int), np.zeros((2, 1), int), 1, None, [[0], 0]):
         with pytest.raises(IllegalMoveError, match=r"actions: expected integers of shape \(2,\), got "):
             envs.step(actions)
+    with pytest.raises(IllegalMoveError, match=rf"of shape \(2,\) from 0 to {draw}, got {2**63 + 5}"):
+        envs.step(np.array([draw, 2**63 + 5], np.uint64))
     for wrong in (-1, draw + 1):
         with pytest.raises(IllegalMoveError, match=rf"expected integers from 0 to {draw}, got {wrong} in game 1"):
             envs.step(np.array([draw, wrong]))
