@@ -285,8 +285,6 @@ def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBou
     _write(run, records, rows, complete=complete, seeds=told, details=details, comparisons=pairs, regret=regret)
     if run.about is not None and complete:
         _submit(run, records, rows, run.about)
-    if complete:
-        _write_files(run, records, rows, seeds, bounds, details, pairs, regret)
     unproven = sum(not bound.proven for bound in bounds or [])
     notes = [*footnotes(rows, run.rules, unproven=unproven), *seeds_notes(seeds), *details_notes(details)]
     more = [*([seeds_cells(seeds)] if seeds else []), details_cells(details)]
@@ -300,6 +298,8 @@ def _report(run: Run, records: dict[str, list[GameRecord]], bounds: list[DealBou
     best = [bound.score_high for bound in bounds] if bounds and proven else None
     notes += gap_notes(records, best, run.rules)
     print_table(rows, [*notes, *run.lines(), f"files: {run.out}"], more=more)
+    if complete:
+        _write_files(run, records, rows, seeds, bounds, details, pairs, regret)
 
 
 def _regret(run: Run, records: dict[str, list[GameRecord]]) -> list[Regret]:
