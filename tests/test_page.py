@@ -271,13 +271,14 @@ def test_games_without_a_move_are_replays_too():
         assert [step[6] for step in game["steps"]] == [-1]
 
 
-def test_a_network_says_what_it_makes_of_the_moves():
-    rules = pe.rules("pyramid")
+@pytest.mark.parametrize(("preset", "says"), [("pyramid", "probability"), ("microsoft", "rating")])
+def test_a_network_says_what_it_makes_of_the_moves(preset, says):
+    rules = pe.rules(preset)
     agent = make_agent("shipped", rules)
     records = evaluate_agent(agent, rules, DEALS[:2], seed=0, keep_actions=True)
     games = replay_data(choose_games({"shipped": records}, {}, 2, rules), rules, {"shipped": agent})
     for game in games:
-        assert game["says"] == "rating"
+        assert game["says"] == says
         for *_, value, made, _, moves in game["steps"][:-1]:
             shares = [share for _, share, *_ in moves]
             assert value is None
