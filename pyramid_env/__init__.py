@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         solve_many,
         solve_positions,
     )
+    from pyramid_env.table import Table as Table  # not in __all__: it needs the notebook extra
+    from pyramid_env.table import play, watch
     from pyramid_env.winnable import WinnableDeals
 
     __version__: str
@@ -54,6 +56,7 @@ __all__ = [
     "WinnableDeals",
     "benchmark",
     "errors",
+    "play",
     "rate_moves",
     "rollout",
     "rules",
@@ -62,16 +65,18 @@ __all__ = [
     "solve_legal",
     "solve_many",
     "solve_positions",
+    "watch",
 ]
 
 _LATER: Final = {
     **dict.fromkeys(("Solution", "Solutions", "Status", "rate_moves", "solve", "solve_information_state"), "solver"),
     **dict.fromkeys(("solve_legal", "solve_many", "solve_positions"), "solver"),
+    **dict.fromkeys(("Table", "play", "watch"), "table"),
     "WinnableDeals": "winnable",
 }
 """Public names that are loaded when first asked for, with the module that has them."""
 
-_MODULES_LATER: Final = ("benchmark", "functional", "render", "solver", "winnable")
+_MODULES_LATER: Final = ("benchmark", "functional", "render", "solver", "table", "winnable")
 """Modules that are loaded when first asked for."""
 
 

@@ -115,6 +115,11 @@ class Deal:
     def __repr__(self) -> str:
         return f"Deal.number({self.deal_number})" if self.deal_number is not None else f"Deal.parse({str(self)!r})"
 
+    def _repr_svg_(self) -> str | None:
+        from pyramid_env.render.notebook import deal_svg  # pictures are built on deals
+
+        return deal_svg(self)
+
 
 class DealSource(Protocol):
     """Where an environment takes its random deals from, instead of its seeded generator."""

@@ -25,13 +25,18 @@ from pyramid_env.single_step import GameArrays, field_views, observer, play_game
 
 if TYPE_CHECKING:
     from pyramid_env.game import Game
+    from pyramid_env.render.window import Window
 
 Observation = dict[str, NDArray[np.int8]]
 
 ILLEGAL_ACTION: Final = ("penalty", "raise")
 """What an illegal action does: cost ILLEGAL_REWARD and change nothing, or raise IllegalMoveError and change nothing."""
 
-RENDER_MODES: Final = ("ansi", "rgb_array")
+RENDER_MODES: Final = ("human", "ansi", "rgb_array", "svg")
+FRAME_MODES: Final = RENDER_MODES[1:]
+"""Render modes whose pictures are returned: all that a vector environment has."""
+
+RENDER_FPS: Final = 4
 NO_NUMBER: Final = -1
 """``info["deal"]`` of a deal that has no number."""
 
@@ -123,7 +128,10 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
     - ``reward``: see Rewards; default ``"par"``.
     - ``illegal_action``: ``"penalty"`` (default): nothing changes, reward -1, ``info["illegal_action"]``; ``"raise"``:
       IllegalMoveError, nothing changes.
-    - ``render_mode``: ``"ansi"`` (text) or ``"rgb_array"``.
+    - ``render_mode``: ``"ansi"``: :meth:`render` returns text; ``"rgb_array"``: a (600, 800, 3) uint8 picture;
+      ``"svg"``: the SVG as a str (:class:`~pyramid_env.render.Drawing`), which a notebook shows as the picture where
+      ``env.render()`` ends a cell; ``"human"``: a window shows each position by itself, 4 a second (needs pygame-ce,
+      of the extra ``render``); once the person in front of it has closed it, the environment goes on without.
     - ``deals``: None (default), or where the random deals come from instead of ``np_random``, seeds or not: anything
       with ``take(count)`` (:class:`~pyramid_env.deal.DealSource`), such as
       :class:`~pyramid_env.winnable.WinnableDeals`.
@@ -141,7 +149,7 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
     | ``par``, ``msc`` | over | final scores by both scorings |
     """
 
-    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}  # noqa: RUF012 (as Gymnasium declares it)
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012 (as Gymnasium declares it)
 
     def __init__(
         self,
@@ -156,6 +164,7 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         self.level = observation
         self.deals = check_source(deals, self.rules)
         self.render_mode = check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        self._shows = self.render_mode == "human"
         self._raises = check_choice("illegal_action", illegal_action, ILLEGAL_ACTION) == "raise"
         self._reward = reward_scheme(reward, self.rules)
         self._counted = column_of(self._reward)
@@ -185,10 +194,11 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         self._play = partial(play_game, own.flat, own.longs, own.bytes, own.facts, self._counted)
         self._legal = slice(0, self._actions)
         self._fields = field_views(layout(self.rules, self.level), self._actions)
+        self._window: Window | None = None  # opened by the first picture; a copy opens its own
 
     def __getstate__(self) -> dict[str, Any]:
         views = ("_states", "_ranks", "_masks", "_facts", "_rows")
-        linked = ("moves", "_actions", "_observe", "_play", "_legal", "_fields", *views)
+        linked = ("moves", "_actions", "_observe", "_play", "_legal", "_fields", "_window", *views)
         return {name: value for name, value in self.__dict__.items() if name not in linked}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -221,6 +231,8 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
                     break
             else:
                 raise PyramidError(f"no deal with a first move among {MAX_DEAD_DEALS} of {self.rules}")
+        if self._shows:
+            self.render()
         return self._handed_out(int(self._facts[0, SCORE]), bool(self._facts[0, OVER]), illegal=False)
 
     def step(
@@ -241,15 +253,34 @@ class PyramidEnv(gym.Env[Observation, np.int64]):
         else:
             reward = float(rewards_of(self._reward, before, self._facts.copy())[0])
         self._playing = not over
+        if self._shows:
+            self.render()
         observation, info = self._handed_out(score, over, illegal)
         return observation, reward, over, False, info
 
     def render(self) -> Any:
-        """The position as text (``ansi``) or as an (H, W, 3) uint8 picture (``rgb_array``)."""
+        """The position as text (``ansi``), (600, 800, 3) uint8 picture (``rgb_array``) or SVG (``svg``).
+
+        With ``human`` None: it is shown in the window, as after each reset and step. MissingPackage without pygame.
+        """
         if self.render_mode is None:
             gym.logger.warn(f"render: expected a render_mode at construction, one of {', '.join(RENDER_MODES)}")
             return None
-        return render_position(self.rules, self.deal, self._states[0], self.render_mode)
+        if not self._shows:
+            return render_position(self.rules, self.deal, self._states[0], self.render_mode)
+        from pyramid_env.render.window import Window
+
+        if self._window is None:
+            self._window = Window(RENDER_FPS)
+        if not self._window.is_closed:
+            self._window.show(render_position(self.rules, self.deal, self._states[0], "rgb_array"))
+        return None
+
+    def close(self) -> None:
+        """Take the window away, if there is one."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
 
     # ---- beyond Gymnasium --------------------------------------------------------------------------------------------
 
@@ -452,7 +483,9 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> Any:
 
 
 def render_position(rules: Rules, deal: Deal, state: NDArray[np.int64], render_mode: str) -> Any:
-    """A position as text or picture, without a count of moves: an environment does not keep the moves."""
-    from pyramid_env.render import rgb_array, text
+    """A position as text, picture or SVG, without a count of moves: an environment does not keep the moves."""
+    from pyramid_env.render import Drawing, rgb_array, svg, text
 
+    if render_mode == "svg":
+        return Drawing(svg(rules, deal, state))
     return text(rules, deal, state) if render_mode == "ansi" else rgb_array(rules, deal, state)

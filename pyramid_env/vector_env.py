@@ -14,10 +14,10 @@ from pyramid_env.batch import LARGEST, Batch, unpack_masks
 from pyramid_env.batch_arrays import MASK_FORMATS
 from pyramid_env.deal import Deal, DealSource, deal_numbers
 from pyramid_env.env import (
+    FRAME_MODES,
     ILLEGAL_ACTION,
     MAX_DEAD_DEALS,
     NO_NUMBER,
-    RENDER_MODES,
     START_OPTIONS,
     Observation,
     PyramidEnv,
@@ -107,7 +107,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     started by the caller in a position that is already over.
     """
 
-    metadata: dict[str, Any] = PyramidEnv.metadata
+    metadata: dict[str, Any] = {**PyramidEnv.metadata, "render_modes": list(FRAME_MODES)}  # noqa: RUF012 (as Gymnasium)
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         if not isinstance(copy, (bool, np.bool_)):
             raise PyramidError(f"copy: expected True or False, got {copy!r}")
         self.copy = bool(copy)
-        self.render_mode = check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        self.render_mode = check_choice("render_mode", render_mode, (None, *FRAME_MODES))
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
         unlimited = max_episode_steps in (None, -1)
@@ -272,7 +272,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     def render(self) -> tuple[Any, ...] | None:
         """One frame a game."""
         if self.render_mode is None:
-            raise PyramidError(f"render: expected a render_mode at construction, one of {', '.join(RENDER_MODES)}")
+            raise PyramidError(f"render: expected a render_mode at construction, one of {', '.join(FRAME_MODES)}")
         mode, games = self.render_mode, range(self.num_envs)
         return tuple(render_position(self.rules, self.deal(i), self.states[i], mode) for i in games)
 

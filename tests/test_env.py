@@ -120,7 +120,7 @@ def test_random_deals_are_of_the_training_range_and_have_a_first_move() -> None:
             "reward: expected one of par, msc, win, shaped or a callable, got 'parr' .did you mean 'par'",
         ),
         ({"illegal_action": "ignore"}, "illegal_action: expected one of penalty, raise, got 'ignore'"),
-        ({"render_mode": "human"}, "render_mode: expected one of None, ansi, rgb_array, got 'human'"),
+        ({"render_mode": "film"}, "render_mode: expected one of None, human, ansi, rgb_array, svg, got 'film'"),
     ],
 )
 def test_an_argument_that_is_wrong_is_refused(arguments, message) -> None:
@@ -275,7 +275,7 @@ def test_rewards_counted_by_the_kernel_are_those_of_the_scheme(name) -> None:
 
 
 def test_pictures_use_no_randomness_and_change_nothing() -> None:
-    for mode in ("ansi", "rgb_array"):
+    for mode in ("ansi", "rgb_array", "svg"):
         env = gym.make(ID, render_mode=mode)
         env.reset(seed=1)
         before, generator = env.unwrapped.state, copy.deepcopy(env.np_random.bit_generator.state)

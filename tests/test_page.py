@@ -5,7 +5,6 @@ import html
 import html.parser
 import json
 import re
-import shutil
 import sys
 
 import numpy as np
@@ -34,11 +33,6 @@ from pyramid_env.moves import move_table
 from pyramid_env.rules import PRESETS
 
 DEALS = parse_deals("test:0-39")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
 VOID = {"meta", "link", "br", "input", "hr", "img"}
 
 
@@ -366,17 +360,6 @@ def test_parquet_without_its_extra_is_refused_before_play(tmp_path, capsys, monk
 
 
 # ---- a browser -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="the extra 'browser' is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium is installed")
-    with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS.split())
-        yield chromium
-        chromium.close()
 
 
 class Tab:

@@ -1,7 +1,8 @@
-"""Glyphs: letters and suits as coverage maps, drawn by numpy from strokes and shapes of our own; no font is needed."""
+"""Glyphs: letters and the paths of :mod:`pyramid_env.render.shapes` as coverage maps, by numpy; no font is needed."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -58,6 +59,7 @@ STROKES: Final = {
     "=": "13 53|16 56",
     ":": "33 33|37 37",
     ".": "39 39",
+    "·": "35 35",
     ",": "37 38 29",
     "_": "09 69",
     "/": "60 09",
@@ -65,15 +67,21 @@ STROKES: Final = {
 }
 """Characters as poly-lines, ``|`` between two of them; other characters are drawn as blanks."""
 
+WEIGHT: Final = 0.15
+"""Thickness of the strokes as a share of the height."""
+
 SPACING: Final = 3
 """Grid columns between the strokes of two letters."""
 
 _SAMPLES: Final = 4
 """Sub-pixels a pixel and direction for shapes."""
 
+_CURVE: Final = 10
+"""Straight pieces that stand for one curve."""
+
 
 @lru_cache(maxsize=256)
-def words(text: str, height: int, weight: float = 0.15, stretch: float = 1.0) -> Coverage:
+def words(text: str, height: int, weight: float = WEIGHT, stretch: float = 1.0) -> Coverage:
     """A line of text in capitals.
 
     Args:
@@ -118,56 +126,118 @@ def _distance(xs: Coverage, ys: Coverage, start: tuple[float, float], end: tuple
     return far
 
 
-@lru_cache(maxsize=256)
-def suit(number: int, size: int) -> Coverage:
-    """A suit's symbol (0..3: club, diamond, heart, spade) in a square of pixels."""
-    edge = ((np.arange(size * _SAMPLES) + 0.5) / (size * _SAMPLES) * 2 - 1).astype(np.float32)
-    x, y = edge[None, :], edge[:, None]  # -1..1, y downwards
-    inside = (_club, _diamond, _heart, _spade)[number](x, y)
-    shares = inside.reshape(size, _SAMPLES, size, _SAMPLES).mean(axis=(1, 3))
-    out: Coverage = shares.astype(np.float32)
-    out.setflags(write=False)
-    return out
-
-
 @lru_cache(maxsize=64)
-def rounded(height: int, width: int, radius: float, inset: float = 0.0) -> Coverage:
-    """A rectangle with round corners, ``inset`` pixels smaller on each side."""
-    ys, xs = np.mgrid[0:height, 0:width].astype(np.float32) + 0.5
-    inner_x, inner_y = width / 2 - inset - radius, height / 2 - inset - radius
-    out_x = np.maximum(np.abs(xs - width / 2) - inner_x, 0)
-    out_y = np.maximum(np.abs(ys - height / 2) - inner_y, 0)
-    out: Coverage = np.clip(radius + 0.5 - np.hypot(out_x, out_y), 0, 1).astype(np.float32)
-    out.setflags(write=False)
+def _lines(shape: str) -> tuple[NDArray[np.float32], ...]:
+    """The lines of a path, (n, 2) points x, y each; curves as short straight pieces."""
+    lines: list[list[tuple[float, float]]] = []
+    for command, numbers in re.findall(r"([MLCZ])([^MLCZ]*)", shape):
+        values = [float(value) for value in numbers.replace("-", " -").split()]
+        points = list(zip(values[::2], values[1::2], strict=True))
+        if command == "M":
+            lines.append(points)
+        elif command == "L":
+            lines[-1] += points
+        elif command == "Z":
+            lines[-1].append(lines[-1][0])
+        else:
+            for at in range(0, len(points), 3):
+                lines[-1] += _curve(lines[-1][-1], *points[at : at + 3])
+    return tuple(np.array(line, np.float32) for line in lines)
+
+
+def _curve(
+    start: tuple[float, float], first: tuple[float, float], second: tuple[float, float], end: tuple[float, float]
+) -> list[tuple[float, float]]:
+    """Points of a cubic curve, without its start."""
+    shares = [step / _CURVE for step in range(1, _CURVE + 1)]
+    weights = [((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3) for t in shares]
+    corners = (start, first, second, end)
+    return [
+        (
+            sum(w * p[0] for w, p in zip(row, corners, strict=True)),
+            sum(w * p[1] for w, p in zip(row, corners, strict=True)),
+        )
+        for row in weights
+    ]
+
+
+def fill(shape: str, x: float, y: float, size: float, height: int, width: int) -> Coverage:
+    """A filled shape on a canvas.
+
+    Args:
+        shape: a path in a square from -1 to 1; of overlapping parts all is filled.
+        x: of its middle on the canvas, in pixels.
+        y: likewise.
+        size: half the side of the square, in pixels.
+        height: of the canvas, in pixels.
+        width: likewise.
+    """
+    out = np.zeros((height, width), np.float32)
+    left, top = max(0, int(x - size * 1.1)), max(0, int(y - size * 1.1))
+    right, low = min(width, int(np.ceil(x + size * 1.1))), min(height, int(np.ceil(y + size * 1.1)))
+    if right <= left or low <= top:
+        return out
+    xs = (left + (np.arange((right - left) * _SAMPLES) + 0.5) / _SAMPLES - x) / size
+    ys = (top + (np.arange((low - top) * _SAMPLES) + 0.5) / _SAMPLES - y) / size
+    inside = np.zeros((ys.size, xs.size), np.bool_)
+    for line in _lines(shape):
+        inside |= _within(line, xs, ys)
+    out[top:low, left:right] = inside.reshape(low - top, _SAMPLES, right - left, _SAMPLES).mean(axis=(1, 3))
     return out
 
 
-def _diamond(x: Coverage, y: Coverage) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = np.abs(x) / 0.76 + np.abs(y) <= 1
+def _within(line: NDArray[np.float32], xs: NDArray[np.float64], ys: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which points of a grid lie within a closed line: a ray to the left crosses it an odd number of times."""
+    inside = np.zeros((ys.size, xs.size), np.bool_)
+    for (x0, y0), (x1, y1) in pairwise([*line.tolist(), line[0].tolist()]):
+        rows = np.flatnonzero((ys >= min(y0, y1)) & (ys < max(y0, y1)))
+        if rows.size:
+            crossing = x0 + (ys[rows] - y0) * ((x1 - x0) / (y1 - y0))
+            inside[rows] ^= xs[None, :] > crossing[:, None]
     return inside
 
 
-def _heart(x: Coverage, y: Coverage) -> NDArray[np.bool_]:
-    """The curve (x^2 + y^2 - 1)^3 = x^2 y^3, scaled to the square."""
-    u, v = x * 1.15, -y * 1.1 + 0.12
-    inside: NDArray[np.bool_] = (u * u + v * v - 1) ** 3 - u * u * v**3 <= 0
-    return inside
+def pen(
+    shape: str, x: float, y: float, scale: tuple[float, float], thickness: float, height: int, width: int
+) -> Coverage:
+    """Lines of a pen with a round tip on a canvas.
+
+    Args:
+        shape: a path.
+        x: where its point (0, 0) lies on the canvas, in pixels.
+        y: likewise.
+        scale: pixels a unit of the path, to the right and down.
+        thickness: of the pen, in pixels.
+        height: of the canvas, in pixels.
+        width: likewise.
+    """
+    out = np.zeros((height, width), np.float32)
+    grid_y, grid_x = np.mgrid[0:height, 0:width].astype(np.float32) + 0.5
+    for line in _lines(shape):
+        points = [(x + px * scale[0], y + py * scale[1]) for px, py in line.tolist()]
+        for start, end in pairwise(points):
+            near = thickness / 2 + 1
+            rows = slice(max(0, int(min(start[1], end[1]) - near)), max(0, int(max(start[1], end[1]) + near) + 1))
+            columns = slice(max(0, int(min(start[0], end[0]) - near)), max(0, int(max(start[0], end[0]) + near) + 1))
+            far = _distance(grid_x[rows, columns], grid_y[rows, columns], start, end)
+            room = out[rows, columns]
+            np.maximum(room, np.clip(0.5 + thickness / 2 - far, 0, 1), out=room)
+    return out
 
 
-def _stem(x: Coverage, y: Coverage) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (
-        (y >= 0.1) & (y <= 0.98) & (np.abs(x) <= 0.07 + 0.32 * np.maximum(y - 0.3, 0) ** 2 / 0.46)
-    )
-    return inside
+def box_distance(height: int, width: int, box: tuple[float, float, float, float], radius: float) -> Coverage:
+    """(height, width) distance of each pixel from the edge of a rectangle with round corners, negative inside.
 
-
-def _spade(x: Coverage, y: Coverage) -> NDArray[np.bool_]:
-    return _heart(x, np.asarray(-(y * 1.12 + 0.13), np.float32)) | _stem(x, y)
-
-
-def _club(x: Coverage, y: Coverage) -> NDArray[np.bool_]:
-    leaves = ((0.0, -0.52), (-0.5, 0.2), (0.5, 0.2))
-    inside: NDArray[np.bool_] = _stem(x, y) | (np.hypot(x, y + 0.05) <= 0.25)
-    for leaf_x, leaf_y in leaves:
-        inside |= np.hypot(x - leaf_x, y - leaf_y) <= 0.44
-    return inside
+    Args:
+        height: of the canvas, in pixels.
+        width: likewise.
+        box: left, top, right and lower edge of the rectangle, in pixels.
+        radius: of the corners, in pixels.
+    """
+    left, top, right, low = box
+    ys, xs = np.mgrid[0:height, 0:width].astype(np.float32) + 0.5
+    across = np.abs(xs - (left + right) / 2) - (right - left) / 2 + radius
+    down = np.abs(ys - (top + low) / 2) - (low - top) / 2 + radius
+    outside = np.hypot(np.maximum(across, 0), np.maximum(down, 0)) + np.minimum(np.maximum(across, down), 0)
+    far: Coverage = (outside - radius).astype(np.float32)
+    return far

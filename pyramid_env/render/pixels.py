@@ -1,4 +1,9 @@
-"""Pixels: a position as an array of colours, with numpy alone; cards are drawn once a size and copied from then on."""
+"""Pixels: the drawing of the SVG as an array of colours, with numpy alone; cards are drawn once a size and copied then.
+
+Why not the SVG through a rasteriser: at 600 x 800 one core makes 220 to 700 of these pictures a second, by preset, and
+7 to 20 through resvg, one of the fastest (benchmarks/bench_render.py prints both in one run); watching a training run
+takes 60. And this needs no further package.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +15,12 @@ from numpy.typing import NDArray
 
 from pyramid_env.cards import Card
 from pyramid_env.game import Game
-from pyramid_env.render import glyphs
-from pyramid_env.render.layout import CARD_HEIGHT, CARD_WIDTH, LETTERS, Label, Style, layout
-from pyramid_env.render.svg import BACK, EDGE, FACE, INK, LETTER, TABLE
+from pyramid_env.render import faces, glyphs
+from pyramid_env.render.appearance import Appearance
+from pyramid_env.render.canvas import Canvas, Picture, Sprite, colour_of, paste
+from pyramid_env.render.layout import LETTERS, Label, Spot, Style, layout
+from pyramid_env.render.marks import Marks, marks_for
+from pyramid_env.render.shapes import RANK_HEIGHT, RANK_PEN, RANKS, RECYCLE, STAR
 from pyramid_env.render.view import Cards, View, look
 from pyramid_env.rules import Rules
 
@@ -21,8 +29,7 @@ HEIGHT: Final = 600
 SMALLEST: Final = 32
 LARGEST: Final = 8192
 
-Picture = NDArray[np.uint8]
-"""(H, W, 3) red, green, blue."""
+_DEFAULT: Final = Appearance()
 
 
 def rgb_array(
@@ -32,131 +39,159 @@ def rgb_array(
     *,
     width: int = WIDTH,
     height: int = HEIGHT,
+    appearance: Appearance = _DEFAULT,
+    marks: Marks | None = None,
 ) -> Picture:
-    """A position as a picture: covered cards grey, exposed ones white with a golden edge, no hidden card in it.
+    """A position as a picture: what :func:`pyramid_env.render.svg` draws, no hidden card in it.
 
     Args:
         position: a Game, or the rules.
         cards: the deal's cards, with rules.
         state: (5,) position row, with rules.
-        width: of the picture in pixels, 32 or more; the table is scaled to fit and centred.
+        width: of the picture in pixels, 32 to 8192; the table is scaled to fit and centred.
         height: likewise.
+        appearance: theme (``"auto"`` is light here), number of colours, size of the cards.
+        marks: what to point out; None marks what can be removed, and for a Game what the last move touched.
 
     Returns:
         (height, width, 3) uint8, a new array; the same position gives the same picture.
+
+    Raises:
+        ValueError: a size that is none.
+        TypeError: not a position.
     """
     for name, size in (("width", width), ("height", height)):
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or not SMALLEST <= size <= LARGEST:
-            raise ValueError(f"{name}: expected a whole number from {SMALLEST} to {LARGEST} pixels, got {size!r}")
-    drawn = layout(look(position, cards, state))
+        check_pixels(name, size)
+    view = look(position, cards, state)
+    chosen = marks_for(position, view, marks)
+    drawn = layout(view, large=appearance.large_cards, traces=chosen.last)
     scale = min(width / drawn.width, height / drawn.height)
     left, top = (width - scale * drawn.width) / 2, (height - scale * drawn.height) / 2
-    picture = _blank(int(height), int(width)).copy()
-    card_height, card_width = max(1, round(scale * CARD_HEIGHT)), max(1, round(scale * CARD_WIDTH))
+    picture = _blank(int(height), int(width), appearance.palette.table).copy()
+    brush = _Brush(appearance, scale)
+    recycles = view.can_recycle and not view.over
     for spot in drawn.spots:
-        sprite = _card(spot.card, spot.style, card_height, card_width)
-        _paste(picture, sprite, round(left + scale * spot.x), round(top + scale * spot.y))
+        for sprite in _sprites(spot, chosen, brush, recycles):
+            paste(picture, sprite, round(left + scale * spot.x), round(top + scale * spot.y))
     for label in drawn.labels:
-        _write(picture, label, left, top, scale)
+        _write(picture, label, left, top, scale, appearance.palette.letter)
     return picture
 
 
+def check_pixels(name: str, size: object) -> None:
+    """ValueError unless this is a number of pixels that a picture can be wide or high."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not SMALLEST <= size <= LARGEST:
+        raise ValueError(f"{name}: expected a whole number from {SMALLEST} to {LARGEST} pixels, got {size!r}")
+
+
+class _Brush(NamedTuple):
+    """What all cards of a picture have in common: the look, and pixels a card width."""
+
+    appearance: Appearance
+    scale: float
+
+
 @lru_cache(maxsize=2)
-def _blank(height: int, width: int) -> Picture:
-    blank = np.tile(_colour(TABLE), (height, width, 1))
+def _blank(height: int, width: int, table: str) -> Picture:
+    blank = np.tile(colour_of(table), (height, width, 1))
     blank.setflags(write=False)
     return blank
 
 
-def _colour(hexadecimal: str) -> NDArray[np.uint8]:
-    return np.frombuffer(bytes.fromhex(hexadecimal.removeprefix("#")), np.uint8)
+# ---- sprites ---------------------------------------------------------------------------------------------------------
 
 
-class _Sprite(NamedTuple):
-    """Something drawn once: its colours, and how much of the picture shines through."""
-
-    face: NDArray[np.uint8]  # (h, w, 3)
-    share: NDArray[np.uint16]  # (h, w, 3) face times its coverage, of 256
-    keep: NDArray[np.uint16]  # (h, w, 1) what shines through, of 256
-    solid: slice  # rows that cover all under them: nearly all of a card, and copied without mixing
-
-
-def _sprite(colours: NDArray[np.float32], cover: glyphs.Coverage) -> _Sprite:
-    of_256 = np.round(cover * 256)[..., None]
-    rows = np.flatnonzero(cover.min(axis=1) == 1)
-    solid = slice(int(rows[0]), int(rows[-1]) + 1) if rows.size else slice(0, 0)
-    arrays = (
-        np.round(colours).astype(np.uint8),
-        np.round(colours * of_256).astype(np.uint16),
-        (256 - of_256).astype(np.uint16),
-    )
-    for array in arrays:
-        array.setflags(write=False)
-    return _Sprite(*arrays, solid)
+def _sprites(spot: Spot, marks: Marks, brush: _Brush, recycles: bool) -> list[Sprite]:
+    """A card and its marks, in the order of drawing."""
+    marked = tuple(spot.key in kind for kind in (marks.playable, marks.hinted, marks.selected, marks.last))
+    if spot.style is Style.EMPTY:
+        return [_empty(brush, spot.key[0] == "r", marked, recycles and spot.key == "stock")]
+    card = _card(spot.card, spot.style, spot.strip, brush)
+    return [card, _signs(brush, marked)] if any(marked) else [card]
 
 
-def _paste(picture: Picture, sprite: _Sprite, x: int, y: int) -> None:
-    """Lay a sprite over a picture, its upper left corner at (x, y); what lies outside the picture is cut off."""
-    height, width = sprite.face.shape[:2]
-    before, columns = max(0, -x), slice(max(0, x), max(0, x + width))
-    solid = sprite.solid
-    for rows in (slice(0, solid.start), solid, slice(solid.stop, height)):
-        start, stop = max(rows.start, -y), min(rows.stop, picture.shape[0] - y)
-        if start >= stop:
-            continue
-        room = picture[y + start : y + stop, columns]
-        cut = slice(start, stop), slice(before, before + room.shape[1])
-        room[:] = sprite.face[cut] if rows is solid else (room * sprite.keep[cut] + sprite.share[cut]) >> 8
+@lru_cache(maxsize=256)
+def _card(card: Card | None, style: Style, strip: bool, brush: _Brush) -> Sprite:
+    """One card of a size: shadow, ground, then what stands on it."""
+    appearance, scale = brush
+    palette = appearance.palette
+    canvas = Canvas(scale, below=max(1, round(faces.SHADOW * scale)))
+    canvas.box(0, faces.RADIUS, palette.shadow, down=faces.SHADOW)
+    canvas.box(0, faces.RADIUS, palette.edge)
+    ground = {Style.EXPOSED: palette.exposed, Style.COVERED: palette.covered}.get(style, palette.back)
+    canvas.box(max(faces.EDGE, 1 / scale), faces.RADIUS - faces.EDGE, ground)
+    if card is None:
+        canvas.ring(faces.FRAME, faces.RADIUS * 0.6, 0.022, palette.back_figure, None)
+        canvas.shape(faces.BACK_SHAPE, 0.5, 0.7, 1, palette.back_figure)
+        return canvas.sprite()
+    ink, face = appearance.ink(card.suit), faces.face(card, appearance.large_cards, strip)
+    unit = face.rank_height / RANK_HEIGHT
+    steps = (unit * face.rank_stretch, unit)
+    canvas.pen(RANKS[card.rank - 1], face.rank_x, face.rank_y, steps, RANK_PEN * unit, ink)
+    for figure in face.figures:
+        canvas.shape(*figure, ink)
+    return canvas.sprite()
 
 
-def _write(picture: Picture, label: Label, left: float, top: float, scale: float) -> None:
+@lru_cache(maxsize=32)
+def _signs(brush: _Brush, marked: tuple[bool, ...]) -> Sprite:
+    """The marks of a card: rings, and the signs in its corners."""
+    palette, scale = brush.appearance.palette, brush.scale
+    playable, hinted, selected, last = marked
+    canvas = Canvas(scale, pad=max(2, round(0.2 * scale)))
+    if selected:
+        canvas.ring(faces.RING, faces.RADIUS, 0.1, palette.selected, None)
+        canvas.ring(faces.INNER, faces.RADIUS * 0.5, 0.03, palette.selected, None)
+    elif hinted:
+        canvas.ring(faces.RING, faces.RADIUS, 0.085, palette.hinted, (0.17, 0.09))
+    elif playable:
+        canvas.ring(faces.RING, faces.RADIUS, 0.05, palette.playable, None)
+    if last:
+        x, y, size = faces.DOT
+        canvas.shape(faces.DISC, x, y, size + 0.0125, palette.exposed)
+        canvas.shape(faces.DISC, x, y, size - 0.0125, palette.last)
+    if hinted:
+        x, y, size = faces.STAR_AT
+        canvas.shape(STAR, x, y, size * 1.15, palette.black)
+        canvas.shape(STAR, x, y, size * 0.9, palette.hinted)
+    return canvas.sprite()
+
+
+@lru_cache(maxsize=32)
+def _empty(brush: _Brush, trace: bool, marked: tuple[bool, ...], recycles: bool) -> Sprite:
+    """The outline of an empty pile, or of a place whose card has just left."""
+    palette = brush.appearance.palette
+    playable, hinted, selected, last = marked
+    canvas = Canvas(brush.scale, pad=max(1, round(0.06 * brush.scale)))
+    colour, thick = (palette.letter, 0.035) if last else (palette.empty, 0.025)
+    canvas.ring(0.04, faces.RADIUS, thick, colour, (0.06, 0.08) if trace else (0.09, 0.07))
+    if recycles:
+        canvas.pen(RECYCLE, 0.5, 0.7, (faces.RECYCLE_SIZE,) * 2, 0.26 * faces.RECYCLE_SIZE, palette.empty)
+    if selected:
+        canvas.ring(faces.RING, faces.RADIUS, 0.1, palette.selected, None)
+    elif hinted:
+        canvas.ring(faces.RING, faces.RADIUS, 0.085, palette.hinted, (0.17, 0.09))
+    elif playable:
+        canvas.ring(faces.RING, faces.RADIUS, 0.05, palette.playable, None)
+    return canvas.sprite()
+
+
+# ---- labels ----------------------------------------------------------------------------------------------------------
+
+
+def _write(picture: Picture, label: Label, left: float, top: float, scale: float, colour: str) -> None:
     """Letters smaller than a few pixels can't be read and are left out."""
     letters = round(scale * label.size * LETTERS)
     if letters < 5:
         return
-    sprite = _words(label.text, letters)
+    sprite = _words(label.text, letters, colour)
     x = left + scale * label.x - (label.anchor + 1) / 2 * sprite.face.shape[1]
-    _paste(picture, sprite, round(x), round(top + scale * label.y - letters / 2))
+    paste(picture, sprite, round(x), round(top + scale * label.y - letters / 2))
 
 
 @lru_cache(maxsize=256)
-def _words(text: str, letters: int) -> _Sprite:
+def _words(text: str, letters: int, colour: str) -> Sprite:
     cover = glyphs.words(text, letters)
-    return _sprite(np.broadcast_to(_colour(LETTER), (*cover.shape, 3)).astype(np.float32), cover)
-
-
-@lru_cache(maxsize=256)
-def _card(card: Card | None, style: Style, height: int, width: int) -> _Sprite:
-    """One card of a size: an edge, the face within it, rank and suit along the upper edge, a large suit below."""
-    edge = max(1.0, width * (0.05 if style is Style.EXPOSED else 0.025))
-    radius = width * 0.11
-    outer = glyphs.rounded(height, width, radius)
-    inner = glyphs.rounded(height, width, max(radius - edge, 0.5), edge)
-    face = np.empty((height, width, 3), np.float32)
-    face[:] = _colour(EDGE[style])
-    if style is Style.EMPTY:
-        return _sprite(face, outer * (1 - inner))
-    _tint(face, inner, BACK if style is Style.BACK else FACE[style], 0, 0)
-    if card is None:
-        _tint(face, glyphs.suit(1, max(1, round(width * 0.8))), EDGE[style], round(width * 0.1), round(height * 0.22))
-        _tint(face, glyphs.suit(1, max(1, round(width * 0.7))), BACK, round(width * 0.15), round(height * 0.257))
-        return _sprite(face, outer)
-    _draw_face(face, card)
-    return _sprite(face, outer)
-
-
-def _draw_face(face: NDArray[np.float32], card: Card) -> None:
-    height, width = face.shape[:2]
-    ink, rank = INK[card.suit], card.symbol[:-1]
-    letters = max(3, round(width * 0.36))
-    stretch = 0.72 if len(rank) > 1 else 1.0
-    _tint(face, glyphs.words(rank, letters, 0.16, stretch), ink, round(width * 0.1), round(width * 0.11))
-    small, large = max(1, round(width * 0.32)), max(1, round(width * 0.56))
-    _tint(face, glyphs.suit(card.suit, small), ink, round(width * 0.6), round(width * 0.13))
-    _tint(face, glyphs.suit(card.suit, large), ink, round((width - large) / 2), round(height * 0.68 - large / 2))
-
-
-def _tint(face: NDArray[np.float32], cover: glyphs.Coverage, colour: str, x: int, y: int) -> None:
-    room = face[y : y + cover.shape[0], x : x + cover.shape[1]]
-    share = cover[: room.shape[0], : room.shape[1], None]
-    room[:] = room * (1 - share) + _colour(colour) * share
+    of_256 = np.round(cover * 256)[..., None]
+    face = np.broadcast_to(colour_of(colour), (*cover.shape, 3))
+    return Sprite(face, (face * of_256).astype(np.uint16), (256 - of_256).astype(np.uint16), slice(0, 0), 0, 0)

@@ -14,6 +14,7 @@ from pyramid_env.cards import Card, card_list
 from pyramid_env.deal import Deal
 from pyramid_env.game import Game
 from pyramid_env.geometry import place
+from pyramid_env.render.spots import spots_of_actions
 from pyramid_env.rules import Rules
 
 Cards: TypeAlias = Deal | Sequence[Card] | NDArray[np.int8]
@@ -49,6 +50,7 @@ class View(NamedTuple):
     cards_left: int
     won: bool
     over: bool
+    playable: frozenset[str]  # spots whose cards take part in a legal removal
     deal_number: int | None = None
     moves: int | None = None
 
@@ -100,6 +102,7 @@ def _look(rules: Rules, cards: Sequence[Card], state: NDArray[np.int64]) -> View
     table = kernels.table(rules)
     ranks = np.array([card.rank for card in cards], np.int8)
     exposed = kernels.exposed_places(table, pyramid)
+    legal, taken = kernels.legal_actions(rules, ranks, state).tolist(), spots_of_actions(rules)
     rows = []
     for row in range(1, rules.rows + 1):
         in_row = range(place(row, 1), place(row + 1, 1))
@@ -117,7 +120,8 @@ def _look(rules: Rules, cards: Sequence[Card], state: NDArray[np.int64]) -> View
         score=int(kernels.score(table, ranks, pyramid, stock, cleared)),
         cards_left=pyramid.bit_count() + stock.bit_count(),
         won=bool(kernels.is_won(table, pyramid, stock)),
-        over=kernels.legal_actions(rules, ranks, state).size == 0,
+        over=not legal,
+        playable=frozenset(spot for action in legal for spot in taken[action]),
     )
 
 

@@ -95,6 +95,11 @@ class Solution:
         """Is the value final, whatever it is?"""
         return self.status is not Status.LIMIT
 
+    def _repr_html_(self) -> str:
+        from pyramid_env.render.notebook import solution_html
+
+        return solution_html(self)
+
 
 def read_objective(objective: str) -> Objective:
     """The objective of a name; SolverError lists the known ones."""

@@ -1,0 +1,59 @@
+"""``python -m pyramid_env play``: the table as a page on localhost."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from pyramid_env.errors import PyramidError
+from pyramid_env.rules import PRESETS
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the command line, serve until Ctrl-C."""
+    options = parser().parse_args(arguments)
+    from pyramid_env.table.server import play
+
+    try:
+        server = play(
+            options.rules,
+            options.deal,
+            port=options.port,
+            browser=options.browser,
+            keep=options.keep,
+            path=options.data,
+        )
+    except PyramidError as error:
+        print(f"pyramid_env play: {error}", file=sys.stderr)
+        return 2
+    print(f"The table: {server.address}\nCtrl-C ends it; the game goes on next time.", flush=True)
+    try:
+        server.wait()
+    except KeyboardInterrupt:
+        print()
+    finally:
+        server.close()
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(prog="python -m pyramid_env", description="Pyramid solitaire.")
+    commands = made.add_subparsers(dest="command", required=True)
+    play = commands.add_parser(
+        "play",
+        help="the table as a page on localhost",
+        description="Serve the table on localhost and open it in a browser. Games are saved after each move.",
+    )
+    play.add_argument("rules", nargs="?", default="pyramid", help=f"{', '.join(PRESETS)}, or as microsoft:passes=1")
+    play.add_argument("--deal", metavar="NUMBER", help="number of a deal, or its cards; default: go on, or any")
+    play.add_argument("--port", type=int, default=0, help="default: any free one")
+    play.add_argument("--no-browser", dest="browser", action="store_false", help="do not open a browser")
+    play.add_argument("--no-save", dest="keep", action="store_false", help="keep no games, results and preferences")
+    play.add_argument("--data", metavar="FILE", help="the database; default: in the user's data folder")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

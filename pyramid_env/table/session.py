@@ -1,0 +1,487 @@
+"""Session: one table with its running game: what a person does at it, and what is kept of that.
+
+The page sends events (:meth:`Session.handle`) and shows :meth:`Session.state`; it knows no rules. The same session
+stands behind the notebook's widget and the page on localhost.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from pyramid_env.deal import Deal
+from pyramid_env.errors import IllegalMoveError, PyramidError
+from pyramid_env.game import Game
+from pyramid_env.moves import Move
+from pyramid_env.render.spots import spots_of
+from pyramid_env.rules import PRESETS, Rules
+from pyramid_env.rules import rules as read_rules
+from pyramid_env.table.clock import IDLE_S, Clock
+from pyramid_env.table.live import LiveGame
+from pyramid_env.table.preferences import PREFERENCES, Preferences
+from pyramid_env.table.store import Match, Result, SavedGame, Statistics, Store, StoreError
+
+SOLVER_SECONDS: Final = 5.0
+"""Time limit of a question to the solver."""
+
+Event = Mapping[str, Any]
+"""What the page sends: ``type``, and what belongs to it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Message:
+    """A line for the player; ``kind`` is ``"info"``, ``"good"`` or ``"error"``."""
+
+    text: str
+    kind: str = "info"
+
+
+@dataclasses.dataclass(frozen=True)
+class Hint:
+    """A move worth playing; ``solver``: the solver said so, who knows the hidden cards."""
+
+    move: Move
+    text: str
+    solver: bool = False
+
+
+class Session:
+    """A table: the live game, its clock, and what is kept: the running game, results, preferences.
+
+    An *attempt* is one deal from the moment it is dealt until another one is. It gives one result: when the game ends,
+    or when the deal is left after a move; a loss that undo turns into a win becomes one. A restart belongs to the
+    attempt. Games without a move leave no trace.
+
+    Args:
+        rules: preset, text or Rules.
+        deal: a Deal, a number or text; None: the game of these rules that was left unfinished goes on, or a random
+            deal. The same deal as the unfinished one's goes on too.
+        store: where things are kept; None: nowhere.
+        now: seconds of a clock that never goes back, for the game's time.
+
+    Raises:
+        RulesError, DeckError: as :class:`pyramid_env.Game`.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | str = "pyramid",
+        deal: Deal | int | str | None = None,
+        *,
+        store: Store | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        chosen = read_rules(rules)
+        self.lock: Final = threading.RLock()
+        self.on_change: Callable[[], None] = lambda: None
+        self.message: Message | None = None
+        self.hint: Hint | None = None
+        self.outlook: str | None = None  # what the solver said about a win from here
+        self.preferences = Preferences.read(store)
+        self.clock: Final = Clock(now, IDLE_S if self.preferences.auto_pause else None)
+        self.paused = False
+        self.keeps_results = True  # not while an agent is watched or an environment followed
+        self.game: LiveGame
+        self._store = store
+        self._rng: Final = np.random.default_rng()
+        self._version = 0
+        self._attempt, self._helped, self._touched = "", False, False
+        self._statistics: tuple[Statistics, ...] | None = None
+        if not (deal is None and self._continue(chosen)):
+            game = Game(deal, chosen)
+            if not self._continue(chosen, game.deal):
+                self._begin(game)
+        self._say_messages()
+
+    # ---- what a person sees ------------------------------------------------------------------------------------------
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the running game."""
+        return self.game.rules
+
+    @property
+    def version(self) -> int:
+        """Grows with every change."""
+        return self._version
+
+    @property
+    def helped(self) -> bool:
+        """Did the solver, or an agent, help in this attempt?"""
+        return self._helped
+
+    @property
+    def keeps(self) -> bool:
+        """Is anything kept?"""
+        return self._store is not None
+
+    def legal(self) -> list[tuple[Move, tuple[str, ...]]]:
+        """The legal moves with the spots that they take cards from; ``stock`` for a draw."""
+        return [(move, spots_of(move)) for move in self.game.legal_moves]
+
+    def match(self) -> Match | None:
+        """The running match, where the rules have matches and results are kept."""
+        games = self.rules.match_games
+        if games < 2 or self._store is None:
+            return None
+        try:
+            return self._store.match(str(self.rules), games)
+        except StoreError as error:
+            self._lost(error)
+            return None
+
+    def statistics(self) -> tuple[Statistics, ...]:
+        """Of all rules that have results, those of the running game first."""
+        if self._store is None:
+            return ()
+        try:
+            found = self._store.all_statistics()
+        except StoreError as error:
+            self._lost(error)
+            return ()
+        return tuple(sorted(found, key=lambda each: (each.rules != str(self.rules), each.rules)))
+
+    def shown_statistics(self) -> tuple[Statistics, ...]:
+        """As :meth:`statistics`, read anew only when a result was recorded or somebody asked."""
+        if self._statistics is None:
+            self._statistics = self.statistics()
+        return self._statistics
+
+    def watching(self) -> dict[str, Any] | None:
+        """What stands beside the board while an agent is watched; None: nobody is."""
+        return None
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the page shows, as JSON values (see :func:`pyramid_env.table.state.state_of`)."""
+        from pyramid_env.table.state import state_of
+
+        with self.lock:
+            return state_of(self)
+
+    # ---- what a person does ------------------------------------------------------------------------------------------
+
+    def handle(self, event: Event) -> None:
+        """Do what an event of the page asks for.
+
+        An event is a mapping with a ``type``: play (``spots``, ``cards``), undo, redo, restart, hint (``solver``),
+        outlook, new (``deal``, ``winnable``), daily, rules (``rules``), pause (``on``), awake, statistics, favourite
+        (``rules``, ``on``), preference (``name``, ``value``).
+
+        Mistakes of the player become the message on the table; nothing is raised for them.
+        """
+        with self.lock:
+            kind = event.get("type") if isinstance(event, Mapping) else None
+            known = self.events()
+            if not isinstance(kind, str) or kind not in known:
+                return self._tell(Message(f"expected an event of {', '.join(known)}, got {str(kind)[:80]!r}", "error"))
+            awake = self.clock.touch()
+            if kind == "awake" and awake:
+                return
+            if not awake and kind != "pause":
+                self.paused = True
+                return self._tell(Message("Paused: nobody was here for five minutes. Go on whenever you like."))
+            if kind not in ("favourite", "preference", "awake", "statistics"):
+                self.message = None
+            try:
+                known[kind](event)
+            except (PyramidError, KeyError, TypeError) as error:
+                missing = isinstance(error, KeyError)
+                return self._tell(Message(f"{kind}: expected {error}" if missing else str(error), "error"))
+            self._changed()
+
+    def events(self) -> dict[str, Callable[[Event], None]]:
+        """What can be done, by the type of the event."""
+        return {
+            "play": lambda event: self.play_spots(_texts(event, "spots"), _texts(event, "cards")),
+            "undo": lambda event: self._playing(self.game.undo),
+            "redo": lambda event: self._playing(self.game.redo),
+            "restart": lambda event: self._playing(self.game.restart),
+            "hint": lambda event: self.give_hint(solver=bool(event.get("solver", False))),
+            "outlook": lambda event: self.ask_outlook(),
+            "new": lambda event: self.new_game(event.get("deal"), winnable=bool(event.get("winnable", False))),
+            "daily": lambda event: self.new_game(Deal.daily(rules=self.rules)),
+            "rules": lambda event: self.change_rules(event["rules"]),
+            "pause": lambda event: self.pause(bool(event["on"])),
+            "awake": lambda event: None,
+            "statistics": lambda event: self._read_statistics(),
+            "favourite": lambda event: self.set_favourite(event["rules"], bool(event["on"])),
+            "preference": lambda event: self.set_preference(event["name"], event["value"]),
+        }
+
+    def play_spots(self, spots: tuple[str, ...], cards: tuple[str, ...]) -> None:
+        """Play the removal that takes the cards of these spots, or ``draw``; ``cards`` names what the player saw there.
+
+        Raises:
+            IllegalMoveError: there is no such move, with the reason, or other cards lie there by now.
+        """
+        self._check_playing()
+        if spots == ("draw",):
+            self.game.play("draw")
+            return
+        for move, taken in self.legal():
+            if sorted(taken) == sorted(spots) and not move.is_draw:
+                seen = self.game.describe(move)
+                if cards and sorted(seen.split("+")) != sorted(cards):
+                    raise IllegalMoveError(f"{'+'.join(cards)}: the table has changed, {seen} lies there now")
+                self.game.play(move)
+                return
+        if self.game.is_over:
+            raise IllegalMoveError("The game is over.")
+        self.game.parse("+".join(cards) if cards and all(cards) else "+".join(spots))  # raises, with the reason
+        raise IllegalMoveError(f"{'+'.join(spots)}: expected the spots of a legal move")
+
+    def give_hint(self, *, solver: bool = False) -> None:
+        """Show a legal move; on request the solver's best one."""
+        self._check_playing()
+        if solver:
+            self._helped = True
+        move = self.game.hint(solver=True, max_seconds=SOLVER_SECONDS) if solver else self.game.hint()
+        if move is None:
+            raise IllegalMoveError("The game is over: there is no move to show.")
+        text = self.game.describe(move)
+        self.hint = Hint(move, text, solver)
+        said = {"draw": "Draw a card", "recycle": "Turn the waste over"}.get(text, f"Play {text}")
+        self.message = Message(f"{said}, says the solver." if solver else f"{said}.")
+
+    def ask_outlook(self) -> None:
+        """Say whether the game can still be won; the solver knows the hidden cards."""
+        from pyramid_env.solver import Status, solve
+
+        self._check_playing()
+        if self.game.is_over:
+            raise IllegalMoveError("The game is over.")
+        self._helped = True
+        found = solve(self.game, objective="win", max_seconds=SOLVER_SECONDS)
+        if found.value == 1:
+            self.outlook, kind = f"It can still be won, in {len(found.moves)} moves at most.", "good"
+        elif found.status is Status.LIMIT:
+            self.outlook, kind = f"Not decided within {SOLVER_SECONDS:.0f} seconds.", "info"
+        else:
+            again = "Undo leads back." if self.game.can_undo else "Nobody could win this deal."
+            self.outlook, kind = f"It can't be won any more from here. {again}", "info"
+        self.message = Message(self.outlook, kind)
+
+    def new_game(self, deal: Deal | int | str | None = None, *, winnable: bool = False) -> None:
+        """Deal: a numbered deal (digits as text too), cards as text, or a random one; ``winnable``: that can be won.
+
+        Raises:
+            DeckError: no deal of these rules' deck.
+        """
+        if isinstance(deal, str) and not deal.strip():
+            deal = None
+        if isinstance(deal, str) and deal.strip().isdecimal():
+            deal = int(deal)
+        if deal is None:
+            deal = Deal.random(self._rng, self.rules, winnable=winnable)
+        game = Game(deal, self.rules)
+        self._leave()
+        self._begin(game)
+
+    def change_rules(self, rules: Rules | str) -> None:
+        """Play by other rules: the game that was left unfinished there, or a random deal. This one stays saved."""
+        chosen = read_rules(rules)
+        if str(chosen) == str(self.rules):
+            return
+        self.clock.stop()
+        self._save()
+        if not self._continue(chosen):
+            self._begin(Game(Deal.random(self._rng, chosen), chosen))
+        self._say_messages()
+
+    def follow(self) -> None:
+        """From now on show what others play; the running game stays saved, and no results are kept."""
+        with self.lock:
+            self.clock.stop()
+            self._save()
+            self.keeps_results = False
+
+    def show(self, game: Game) -> None:
+        """Put another game on the table; the running one is left as by a new deal."""
+        with self.lock:
+            self._leave()
+            self._begin(game)
+            self._changed()
+
+    def pause(self, on: bool) -> None:
+        """Hide the board and stop the clock, or go on."""
+        if on and not self.game.is_over:
+            self.paused = True
+            self.clock.stop()
+            self._save()
+        elif not on:
+            self.paused = False
+            if self._touched and not self.game.is_over:
+                self.clock.start()
+
+    def _read_statistics(self) -> None:
+        self._statistics = None
+
+    def set_favourite(self, rules: str, on: bool) -> None:
+        """Put a preset among the favourites, or take it out."""
+        name = str(read_rules(rules))
+        others = tuple(each for each in self.preferences.favourites if each != name)
+        self._prefer(favourites=(*others, name) if on else others)
+
+    def set_preference(self, name: str, value: Any) -> None:
+        """Change how the table looks and behaves, see :class:`Preferences`."""
+        if name not in PREFERENCES:
+            raise PyramidError(f"preference: expected one of {', '.join(PREFERENCES)}, got {str(name)[:80]!r}")
+        self._prefer(**{name: value})
+        self.clock.idle_s = IDLE_S if self.preferences.auto_pause else None
+
+    def close(self) -> None:
+        """Keep the running game as it stands."""
+        with self.lock:
+            self.clock.stop()
+            self._save()
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    def _playing(self, change: Callable[[], Any]) -> None:
+        self._check_playing()
+        change()
+
+    def _check_playing(self) -> None:
+        if self.paused:
+            raise IllegalMoveError("The game is paused. Go on first.")
+
+    def _begin(self, game: Game) -> None:
+        """A new attempt."""
+        self._set_game(game)
+        self._attempt, self._helped = uuid.uuid4().hex, False
+        self._touched = game.can_undo or game.can_redo
+        self.clock.reset()
+
+    def _continue(self, rules: Rules, deal: Deal | None = None) -> bool:
+        """Go on with the unfinished game of these rules, if there is one (of this deal, if one is asked for)."""
+        if self._store is None:
+            return False
+        try:
+            saved = self._store.load(str(rules))
+        except StoreError as error:
+            self._lost(error)
+            return False
+        if saved is None:
+            return False
+        game = Game.from_json(saved.game)
+        if game.rules != rules or (deal is not None and game.deal != deal):
+            return False
+        self._set_game(game)
+        self._attempt, self._helped, self._touched = saved.attempt, saved.helped, True
+        self.clock.reset(saved.elapsed_s)
+        if game.is_over:  # the program ended between the last save and the result
+            self._record()
+            self._forget()
+            return False
+        if game.moves_made:
+            self.message = Message("Your last game goes on.")
+        return True
+
+    def _set_game(self, game: Game) -> None:
+        self.game = LiveGame.of(game, self._moved)
+        self.paused, self.hint, self.outlook = False, None, None
+
+    def _moved(self) -> None:
+        """The live game has changed, by hand or from Python."""
+        with self.lock:
+            self.hint = self.outlook = None
+            if not self.game.is_over:
+                self.message = None
+            self._touched |= self.game.can_undo or self.game.can_redo
+            if self.game.is_over:
+                self.clock.stop()
+                self._record()
+                self._forget()
+            else:
+                if not self.paused:
+                    self.clock.start()
+                self._save()
+            self._changed()
+
+    def _leave(self) -> None:
+        """The attempt ends here: a deal that was touched and left counts as played."""
+        self.clock.stop()
+        if self._touched and not self.game.is_over:
+            self._record()
+        self._forget()
+
+    def _save(self) -> None:
+        if not (self._touched and self.keeps_results) or self.game.is_over:
+            return
+        saved = SavedGame(
+            self._attempt, str(self.rules), self.game.to_json(), self.clock.elapsed_s, self._helped, time.time()
+        )
+        self._keep(lambda store: store.save(saved))
+
+    def _record(self) -> None:
+        if not self.keeps_results:
+            return
+        game = self.game
+        result = Result(
+            self._attempt, str(game.rules), game.deal.name, game.is_won, game.score, game.par, game.msc,
+            self.clock.elapsed_s, game.moves_made, self._helped, time.time(),
+        )  # fmt: skip
+        self._keep(lambda store: store.record(result))
+        self._statistics = None
+
+    def _forget(self) -> None:
+        if self.keeps_results:
+            self._keep(lambda store: store.forget(self._attempt))
+
+    def _prefer(self, **changes: Any) -> None:
+        self.preferences = self.preferences.replace(**changes)
+        self._keep(self.preferences.write)
+
+    def _keep(self, write: Callable[[Store], Any]) -> None:
+        """Write to the store; where that fails the game goes on, and the player is told."""
+        if self._store is None:
+            return
+        try:
+            write(self._store)
+        except StoreError as error:
+            self._lost(error)
+        self._say_messages()
+
+    def _lost(self, error: StoreError) -> None:
+        self.message = Message(f"Not saved: {error}", "error")
+
+    def _say_messages(self) -> None:
+        told = self._store.take_messages() if self._store is not None else []
+        if told:
+            self.message = Message(" ".join(told), "error")
+
+    def _tell(self, message: Message) -> None:
+        self.message = message
+        self._changed()
+
+    def _changed(self) -> None:
+        self._version += 1
+        self.on_change()
+
+
+def _texts(event: Event, key: str) -> tuple[str, ...]:
+    """One or two short texts of an event."""
+    values = event.get(key, ())
+    if not isinstance(values, list | tuple) or len(values) > 2 or not all(isinstance(each, str) for each in values):
+        raise PyramidError(f"{key}: expected one or two texts, got {str(values)[:80]!r}")
+    return tuple(each[:20] for each in values)
+
+
+def open_store(path: str | os.PathLike[str] | None = None) -> tuple[Store | None, Message | None]:
+    """The store of this user, or None and why there is none."""
+    try:
+        return Store(path), None
+    except StoreError as error:
+        return None, Message(f"Nothing is kept: {error}", "error")
+
+
+def preset_names() -> tuple[str, ...]:
+    """The presets that a table offers."""
+    return tuple(PRESETS)

@@ -1,0 +1,616 @@
+"""The table as people meet it: in JupyterLab and on the localhost page, at desktop and phone width, by mouse and by
+keyboard, in a headless Chromium."""
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pyramid_env as pe
+from pyramid_env.render import spots_of
+from pyramid_env.table import Session, Store, TableServer
+
+DESKTOP = {"width": 1280, "height": 960}
+PHONE = {"width": 390, "height": 844}
+WAIT_MS = 30_000  # a fresh installation compiles the rules and the solver meanwhile
+ROOT = Path(__file__).parent.parent
+
+
+class Seat:
+    """A person at a table: what is seen and done goes through the browser alone."""
+
+    def __init__(self, page, data, reopen):
+        self.page, self.data, self._reopen = page, data, reopen
+        self.errors = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.set_default_timeout(WAIT_MS)
+
+    def at(self, selector):
+        return self.page.locator(f".pt {selector}").first
+
+    def control(self, name):
+        return self.at(f"[data-control={name}]")
+
+    def shows(self, name):
+        return self.at(f".pt-status [data-shows={name}]").inner_text()
+
+    @property
+    def said(self):
+        return self.at(".pt-message").inner_text()
+
+    @property
+    def version(self):
+        return int(self.page.locator(".pt").first.get_attribute("data-version"))
+
+    @property
+    def moves(self):
+        return int(self.shows("moves").split()[0])
+
+    @property
+    def deal(self):
+        return self.control("copy").inner_text().split()[-1]
+
+    def changes(self, act):
+        """Act, and wait for the table's answer."""
+        before = self.version
+        act()
+        end = time.monotonic() + WAIT_MS / 1000
+        while self.version <= before:
+            assert time.monotonic() < end, f"nothing changed; it says: {self.said}"
+            self.page.wait_for_timeout(15)
+
+    def press(self, control):
+        self.changes(self.control(control).click)
+
+    def key(self, key):
+        self.changes(lambda: self.page.keyboard.press(key))
+
+    def spot(self, spot):
+        return self.page.locator(f'.pt-board [data-spot="{spot}"]')
+
+    def middle(self, spot):
+        """Where the card shows: the upper strip that no cover hides."""
+        box = self.spot(spot).bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + min(0.22 * box["height"], box["height"] / 2)
+
+    def click(self, spot):
+        self.page.mouse.click(*self.middle(spot))
+
+    def drag(self, spot, target, short=0.0):
+        """Drag a card onto another one, or only most of the way."""
+        x0, y0 = self.middle(spot)
+        x1, y1 = self.middle(target)
+        mouse = self.page.mouse
+        mouse.move(x0, y0)
+        mouse.down()
+        mouse.move(x0 + 4, y0 + 9, steps=2)
+        mouse.move(x1 + (x0 - x1) * short, y1 + (y0 - y1) * short, steps=4)
+        mouse.up()
+
+    def play(self, move, by="click"):
+        """One move by hand."""
+        spots = spots_of(move)
+        if move.is_draw or len(spots) == 1:
+            return self.changes(lambda: self.click(spots[0]))
+        if spots[0] == "stock":  # a click there would draw: the other card comes first
+            spots = spots[::-1]
+        if by == "drag":
+            return self.changes(lambda: self.drag(*spots))
+        self.click(spots[0])
+        return self.changes(lambda: self.click(spots[1]))
+
+    def new(self, control, value=None):
+        """Another deal by the dialog."""
+        self.control("new").click()
+        if value is not None:
+            self.control("number").fill(str(value))
+        self.changes(self.control(control).click)
+
+    def reopen(self):
+        """Reload the page in mid-game."""
+        self._reopen(self.page)
+        self.page.wait_for_selector(".pt [data-control=new]")
+
+    def results(self):
+        with Store(self.data) as store:
+            return store.results("pyramid")
+
+
+@pytest.fixture
+def page_seat(browser, tmp_path):
+    """Sit down at a page on localhost."""
+    closing = []
+
+    def sit(rules="pyramid", deal=None, *, size=DESKTOP, session=None, **options):
+        data = tmp_path / "table.sqlite3"
+        store = Store(data)
+        server = TableServer(session or Session(rules, deal, store=store))
+        context = browser.new_context(viewport=size, **options)
+        closing.extend([context.close, server.close, store.close])
+        page = context.new_page()
+        seat = Seat(page, data, lambda page: page.reload())
+        seat.server = server
+        page.goto(server.address)
+        page.wait_for_selector(".pt-status [data-shows=moves]")
+        return seat
+
+    yield sit
+    for close in closing:
+        close()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A JupyterLab server: its address, token, folder of notebooks, and the table's database."""
+    pytest.importorskip("jupyterlab", reason="the extra 'browser' is not installed")
+    pytest.importorskip("anywidget", reason="the extra 'notebook' is not installed")
+    folder, token = tmp_path_factory.mktemp("lab"), secrets.token_hex(8)
+    (folder / "books").mkdir()
+    places = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime"}
+    environment = os.environ | {name: str(folder / place) for name, place in places.items()}
+    environment |= {"PYRAMID_ENV_DATA": str(folder), "PYTHONPATH": str(ROOT)}
+    call = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--port=0",
+        f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder / 'books'}", "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]  # fmt: skip
+    with (folder / "log").open("w") as log:
+        server = subprocess.Popen(call, env=environment, stdout=log, stderr=subprocess.STDOUT, cwd=folder)
+    try:
+        yield _address(server, folder), token, folder
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def _address(server, folder):
+    """Where the server listens, as it writes down itself."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and server.poll() is None:
+        for file in (folder / "runtime").glob("jpserver-*.json"):
+            try:
+                address = json.loads(file.read_text())["url"]
+                urllib.request.urlopen(f"{address}api", timeout=5).close()
+            except (ValueError, OSError):
+                continue
+            return address
+        time.sleep(0.2)
+    raise AssertionError((folder / "log").read_text())
+
+
+@pytest.fixture
+def lab_seat(browser, lab):
+    """Sit down at a table in a notebook."""
+    address, token, folder = lab
+    contexts = []
+
+    def sit(code, size=DESKTOP):
+        name = f"{secrets.token_hex(4)}.ipynb"
+        cells = [
+            {
+                "cell_type": "code",
+                "id": f"c{at}",
+                "metadata": {},
+                "source": source,
+                "outputs": [],
+                "execution_count": None,
+            }
+            for at, source in enumerate(code)
+        ]
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+        (folder / "books" / name).write_text(json.dumps(book))
+        contexts.append(browser.new_context(viewport=size))
+        page = contexts[-1].new_page()
+
+        def reopen(page):
+            page.locator(".jp-NotebookPanel-toolbar [data-jp-item-name=save]").first.click()
+            page.wait_for_timeout(1500)
+            page.reload()
+
+        seat = Seat(page, folder / "table.sqlite3", reopen)
+        page.goto(f"{address}lab/workspaces/{secrets.token_hex(4)}/tree/{name}?token={token}")
+        page.wait_for_selector(".jp-NotebookPanel-toolbar")
+        seat.run_all = lambda: _run_all(page)
+        seat.run_all()
+        page.wait_for_selector(".pt-status [data-shows=moves]")
+        return seat
+
+    yield sit
+    for context in contexts:
+        context.close()
+
+
+def _run_all(page):
+    page.wait_for_function("document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'")
+    page.locator(".jp-NotebookPanel-toolbar [data-jp-item-name=restart-and-run]").first.click()
+    page.locator(".jp-Dialog button.jp-mod-accept").click()
+
+
+def winning(deal, rules="pyramid"):
+    """The moves of a shortest win."""
+    moves = pe.solve(pe.Deal.number(deal, rules), rules, objective="steps", max_seconds=30).moves
+    assert moves
+    return moves
+
+
+WON = next(
+    number
+    for number in range(100)
+    if pe.solve(pe.Deal.number(number), "pyramid", objective="steps", max_seconds=5).moves
+)
+
+
+# ---- whole games -----------------------------------------------------------------------------------------------------
+
+
+def play_to_the_win(seat, by):
+    for at, move in enumerate(winning(WON)):
+        seat.play(move, by)
+        assert seat.moves == at + 1
+    assert seat.said.startswith("Won in ")
+    result = seat.results()[-1]
+    assert (result.won, result.deal, result.moves, result.helped) == (True, str(WON), seat.moves, False)
+    assert seat.errors == []
+
+
+@pytest.mark.parametrize("by", ["click", "drag"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_a_whole_game_is_won_on_the_page(page_seat, size, by):
+    play_to_the_win(page_seat(deal=WON, size=size), by)
+
+
+@pytest.mark.parametrize("by", ["click", "drag"])
+def test_a_whole_game_is_won_in_jupyterlab(lab_seat, by):
+    play_to_the_win(lab_seat(["import pyramid_env as pe", f"table = pe.Table('pyramid', {WON})\ntable"]), by)
+
+
+def test_a_whole_game_is_won_by_the_keyboard(page_seat):
+    seat = page_seat(deal=WON)
+    for move in winning(WON):
+        if move.is_draw:
+            seat.key("d")
+            continue
+        spots = spots_of(move)
+        for at, spot in enumerate(spots):
+            seat.spot(spot).focus()
+            last = at == len(spots) - 1
+            (seat.key if last else seat.page.keyboard.press)("Enter")
+    assert seat.said.startswith("Won in ")
+
+
+@pytest.mark.parametrize(
+    "rules", ["till_dawn", "microsoft", "giza", "solitaire13_three_piles", "overlap", "double_pyramid"]
+)
+def test_all_kinds_of_moves_can_be_made_by_hand(page_seat, rules):
+    """Random games; each kind of move of these rules at least once, by click and by drag."""
+    seat, rng, kinds = page_seat(rules, 3), np.random.default_rng(5), set()
+    for number in range(3, 40):
+        game = pe.Game(number, rules)
+        line = []
+        while not game.is_over and len(line) < 60:
+            moves = game.legal_moves
+            line.append(moves[rng.integers(len(moves))])
+            game.play(line[-1])
+        found = {move.kind for move in line}
+        if found <= kinds:
+            continue
+        kinds |= found
+        seat.new("deal", number) if number > 3 else None
+        for at, move in enumerate(line):
+            seat.play(move, "drag" if at % 2 else "click")
+            assert seat.moves == at + 1, move
+        if len(kinds) >= len({move.kind for move in pe.moves.move_table(pe.rules(rules))}) - 1:
+            break
+    assert seat.errors == []
+    assert len(kinds) >= 4
+
+
+# ---- every control ---------------------------------------------------------------------------------------------------
+
+
+def use_every_control(seat):
+    seat.changes(lambda: seat.click("stock"))
+    seat.changes(lambda: seat.click("stock"))
+    assert seat.moves == 2
+    seat.press("undo")
+    seat.press("undo")
+    assert seat.moves == 0
+    assert seat.control("undo").is_disabled()
+    seat.press("redo")
+    assert seat.moves == 1
+    seat.press("hint")
+    assert seat.page.locator(".pt-board .pyr-hinted").count() >= 1
+    seat.press("best")
+    assert "the solver" in seat.said
+    seat.press("outlook")
+    assert "can still be won" in seat.said
+    seat.press("restart")
+    assert seat.moves == 0
+    assert seat.deal == str(WON)
+    seat.changes(lambda: seat.click("stock"))
+    seat.press("pause")
+    assert seat.page.locator(".pt-board [data-spot]").count() == 0
+    time_then = seat.shows("time")
+    seat.page.wait_for_timeout(1200)
+    assert seat.shows("time") == time_then
+    seat.press("resume")
+    assert seat.page.locator(".pt-board [data-spot]").count() > 28
+    seat.control("settings").click()
+    for name in ("large_cards", "four_colours", "auto_pause"):
+        before = seat.page.locator(".pt-board").inner_html()
+        seat.press(name)
+        assert (seat.page.locator(".pt-board").inner_html() != before) == (name != "auto_pause")
+    seat.changes(lambda: seat.control("theme").select_option("dark"))
+    assert seat.page.locator(".pt").first.get_attribute("data-theme") == "dark"
+    seat.at("dialog[open] [data-control=close]").click()
+    seat.press("star")
+    assert seat.control("star").get_attribute("aria-pressed") == "true"
+    assert seat.at("[data-control=rules] option").inner_text() == "★ Pyramid"
+    seat.control("help").click()
+    assert "Undo".lower() in seat.at("dialog[open]").inner_text().lower()
+    seat.at("dialog[open] [data-control=close]").click()
+    seat.control("full").click()
+    seat.page.wait_for_function("document.fullscreenElement?.classList.contains('pt')")
+    seat.control("full").click()
+    seat.page.wait_for_function("!document.fullscreenElement")
+    seat.new("random")
+    assert int(seat.deal) >= 1_000_000
+    seat.control("new").click()
+    seat.control("winnable").check()
+    seat.changes(seat.control("random").click)
+    assert pe.solve(pe.Deal.number(int(seat.deal)), "pyramid", objective="win").value == 1
+    seat.new("deal", 4711)
+    assert seat.deal == "4711"
+    seat.new("daily")
+    assert re.fullmatch(r"20\d{6}", seat.deal)
+    seat.changes(lambda: seat.control("rules").select_option("till_dawn"))
+    assert "game 1 of 6" in seat.shows("match")
+    seat.changes(lambda: seat.control("rules").select_option("pyramid"))
+    assert seat.errors == []
+
+
+def test_every_control_does_its_work_on_the_page(page_seat):
+    use_every_control(page_seat(deal=WON))
+
+
+def test_every_control_does_its_work_on_a_phone(page_seat):
+    use_every_control(page_seat(deal=WON, size=PHONE))
+
+
+def test_every_control_does_its_work_in_jupyterlab(lab_seat):
+    use_every_control(lab_seat([f"import pyramid_env as pe\ntable = pe.Table('pyramid', {WON})\ntable"]))
+
+
+def reload_and_go_on(seat):
+    for move in (moves := winning(WON))[:5]:
+        seat.play(move)
+    left = seat.shows("left")
+    seat.reopen()
+    assert (seat.moves, seat.deal, seat.shows("left")) == (5, str(WON), left)
+    for move in moves[5:]:
+        seat.play(move)
+    assert seat.said.startswith("Won in ")
+    seat.changes(seat.control("statistics").click)
+    row = seat.at(".pt-table tr[data-rules=pyramid]")
+    shown = {cell.get_attribute("data-shows"): cell.inner_text() for cell in row.locator("td").all()}
+    results = seat.results()
+    par = sum(result.par for result in results) / len(results)
+    assert shown["played"] == str(len(results))
+    assert shown["won"].split()[0] == str(sum(result.won for result in results))
+    assert shown["par"] == f"{par:.1f}".replace("-", "−")
+    assert re.fullmatch(r"\d+:\d\d", shown["best"])
+    assert int(shown["streak"]) >= 1
+
+
+def test_reloading_the_page_goes_on_and_statistics_follow(page_seat):
+    reload_and_go_on(page_seat(deal=WON))
+
+
+def test_reloading_jupyterlab_goes_on_and_statistics_follow(lab_seat):
+    reload_and_go_on(lab_seat([f"import pyramid_env as pe\ntable = pe.Table('pyramid', {WON})\ntable"]))
+
+
+def test_a_restarted_kernel_goes_on_where_the_last_move_left_the_game(lab_seat):
+    seat = lab_seat([f"import pyramid_env as pe\ntable = pe.Table('pyramid', {WON})\ntable"])
+    for move in winning(WON)[:4]:
+        seat.play(move)
+    left = seat.shows("left")
+    seat.page.evaluate("document.querySelector('.pt').remove()")
+    seat.run_all()
+    seat.page.wait_for_selector(".pt-status [data-shows=moves]")
+    assert (seat.moves, seat.shows("left")) == (4, left)
+    assert "goes on" in seat.said
+
+
+def test_python_moves_the_table_and_the_table_moves_python(lab_seat):
+    seat = lab_seat(
+        [
+            "import pyramid_env as pe\nimport gymnasium as gym",
+            "table = pe.Table('pyramid', 42, keep=False)\ntable",
+            "table.game.play('Kd')\ntable.game.play('draw')",
+        ]
+    )
+    seat.page.wait_for_function("document.querySelector('[data-shows=moves]')?.textContent === '2 moves'")
+    seat.press("undo")
+    assert seat.moves == 1
+
+
+def test_steps_of_an_attached_environment_show_on_the_table(lab_seat):
+    seat = lab_seat(
+        [
+            "import pyramid_env as pe\nimport gymnasium as gym",
+            "table = pe.Table('pyramid', 42, keep=False)\ntable",
+            "env = table.attach(gym.make('pyramid_env/Pyramid-v0'))\n_, info = env.reset(options={'deal': 7})\n"
+            "for _ in range(3):\n    _, _, _, _, info = env.step(env.action_space.n - 1)",
+        ]
+    )
+    seat.page.wait_for_function("document.querySelector('[data-shows=moves]')?.textContent === '3 moves'")
+    assert seat.deal == "7"
+
+
+# ---- details ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_card_dropped_near_its_partner_is_drawn_to_it(page_seat):
+    game = next(game for game in map(pe.Game, range(99)) if game.legal_moves[0].kind == pe.Kind.PLACE_PAIR)
+    seat = page_seat(deal=game.deal.deal_number)
+    first, second = spots_of(game.legal_moves[0])
+    seat.changes(lambda: seat.drag(first, second, short=0.18 if abs(int(first[-1]) - int(second[-1])) > 2 else 0.3))
+    assert seat.moves == 1
+
+
+def test_a_pair_that_is_none_is_explained_and_changes_nothing(page_seat):
+    seat = page_seat(deal=42)
+    seat.click("r7c1")
+    seat.changes(lambda: seat.click("r7c2"))
+    assert "make 9, not 13" in seat.said
+    assert seat.moves == 0
+    assert seat.page.locator(".pyr-selected").get_attribute("data-spot") == "r7c2"
+    seat.changes(lambda: seat.click("r6c1"))
+    assert seat.moves == 0
+
+
+def test_the_game_pauses_by_itself_after_five_idle_minutes(page_seat):
+    seat = page_seat(deal=42)
+    seat.page.clock.install()
+    seat.page.reload()
+    seat.page.wait_for_selector(".pt-board [data-spot]")
+    seat.changes(lambda: seat.page.keyboard.press("d"))
+    seat.page.clock.run_for(299_000)
+    assert seat.page.locator(".pt-board [data-spot]").count() > 28
+    seat.changes(lambda: seat.page.clock.run_for(3_000))
+    assert seat.page.locator(".pt-board [data-spot]").count() == 0
+    seat.press("resume")
+    seat.control("settings").click()
+    seat.press("auto_pause")
+    seat.at("dialog[open] [data-control=close]").click()
+    seat.page.clock.run_for(900_000)
+    assert seat.page.locator(".pt-board [data-spot]").count() > 28
+
+
+def test_no_moves_left_is_said_plainly_with_what_to_do_next(page_seat):
+    seat = page_seat("one_pass", 42)
+    while "No moves left" not in seat.said:
+        seat.key("d")
+    assert "Undo" in seat.said
+    assert "Restart" in seat.said
+    assert "New" in seat.said
+    assert seat.control("hint").is_disabled()
+
+
+def test_arrow_keys_walk_over_the_table(page_seat):
+    seat = page_seat(deal=42)
+    seat.spot("r7c1").focus()
+    walked = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "ArrowUp", "ArrowLeft"):
+        seat.page.keyboard.press(key)
+        walked.append(seat.page.evaluate("document.activeElement.dataset.spot"))
+    assert walked[:2] == ["r7c2", "r7c3"]
+    assert walked[2] == "stock"
+    assert walked[3].startswith("r7c")
+    assert seat.page.evaluate("document.querySelectorAll(\".pt-board [tabindex='0']\").length") == 1
+
+
+def test_keys_of_the_table_do_not_reach_jupyterlab(lab_seat):
+    seat = lab_seat(["import pyramid_env as pe", f"table = pe.Table('pyramid', {WON}, keep=False)\ntable"])
+    cells = seat.page.locator(".jp-Cell").count()
+    seat.spot("r7c1").focus()
+    for key in "dd":  # in a notebook's command mode: delete the cell
+        seat.key(key)
+    assert seat.moves == 2
+    assert seat.page.locator(".jp-Cell").count() == cells
+
+
+@pytest.mark.parametrize("rules", sorted(pe.PRESETS))
+def test_every_preset_fits_on_a_phone(page_seat, rules):
+    seat = page_seat(rules, 1, size=PHONE)
+    assert seat.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    board, felt = seat.at(".pt-board svg").bounding_box(), seat.at(".pt-felt").bounding_box()
+    assert board["width"] <= felt["width"] + 1
+    seat.key("h")
+    assert seat.errors == []
+
+
+def axe_faults(page):
+    """Serious and critical findings of axe in the table."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, context=".pt").response["violations"]
+    serious = [each for each in found if each["impact"] in ("serious", "critical")]
+    return [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in serious]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault(page_seat, scheme):
+    seat = page_seat(deal=42, color_scheme=scheme)
+    assert axe_faults(seat.page) == []
+    seat.click("r7c1")
+    seat.press("hint")
+    assert axe_faults(seat.page) == []
+    for control in ("new", "settings", "help", "statistics"):
+        seat.control(control).click()
+        seat.at("dialog[open]").wait_for()
+        assert axe_faults(seat.page) == [], control
+        seat.at("dialog[open] [data-control=close]").click()
+    seat.press("pause")
+    assert axe_faults(seat.page) == []
+
+
+def test_axe_finds_no_serious_fault_beside_an_agent(page_seat):
+    seat = page_seat(session=pe.table.WatchSession(FirstLegal(), 42, "pyramid"))
+    assert axe_faults(seat.page) == []
+
+
+# ---- an agent's game -------------------------------------------------------------------------------------------------
+
+
+class FirstLegal:
+    """The first legal action: removals before draws."""
+
+    name = "first legal"
+
+    def act(self, observations, action_masks, rng):
+        return np.asarray(action_masks).argmax(axis=1)
+
+
+def test_an_agents_game_is_stepped_scrubbed_and_taken_over(page_seat):
+    seat = page_seat(session=pe.table.WatchSession(FirstLegal(), 42, "pyramid"))
+    length = int(seat.control("watch-slider").get_attribute("max"))
+    assert length > 10
+    assert "first legal" in seat.at(".pt-watch h2").inner_text()
+    seat.press("watch-next")
+    seat.press("watch-next")
+    assert seat.moves == 2
+    assert seat.page.locator(".pt-ratings tr.pt-made").count() == 1
+    seat.press("watch-back")
+    assert seat.moves == 1
+    seat.press("watch-last")
+    assert seat.moves == length
+    seat.press("watch-first")
+    seat.changes(lambda: seat.control("watch-slider").fill(str(length // 2)))
+    assert seat.moves == length // 2
+    seat.control("watch-speed").select_option("100")
+    seat.control("watch-run").click()
+    seat.page.wait_for_function(f"document.querySelector('[data-shows=moves]').textContent === '{length} moves'")
+    seat.press("watch-first")
+    seat.changes(lambda: seat.click("stock"))
+    assert seat.moves == 0
+    assert "Take over" in seat.said
+    seat.press("watch-takeover")
+    seat.changes(lambda: seat.click("stock"))
+    seat.changes(lambda: seat.click("stock"))
+    assert seat.moves == 2
+    seat.press("watch-takeover")
+    assert int(seat.control("watch-slider").get_attribute("max")) > 2
+    seat.press("watch-last")
+    assert seat.control("watch-next").is_disabled()
+    assert seat.errors == []
