@@ -19,6 +19,14 @@ def missing(what):
     pytest.skip(what)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_data(tmp_path_factory):
+    """Tables of tests keep nothing among the user's data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYRAMID_ENV_DATA", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def playwright():
     """Playwright's synchronous interface, once for all tests of a process."""

@@ -12,22 +12,22 @@ const ICONS = {
   redo: "M15 7l5 5-5 5M20 12H9a5 5 0 0 0 0 10h2",
   restart: "M5 12a7 7 0 1 0 2.6-5.4M8 2v5h5",
   hint: "M9 18h6M10 21h4M8.5 15a6 6 0 1 1 7 0c-.6.5-.9 1-1 2h-5c-.1-1-.4-1.5-1-2z",
-  best: "M12 3l2.6 5.6 6.1.700-4.5 4.2 1.2 6L12 16.6 6.6 19.500l1.2-6L3.3 9.300l6.1-.700z",
-  outlook: "M9.2 9a3 3 0 1 1 4.4 2.600c-1 .6-1.6 1.2-1.6 2.400M12 17.500v.500M12 2.500a9.5 9.5 0 1 1 0 19 9.5 9.5 0 0 1 0-19z",
-  new: "M7 3h10a1 1 0 0 1 1 1v16a1 1 0 0 1-1 1H7a1 1 0 0 1-1-1V4a1 1 0 0 1 1-1zM12 8.500v7M8.5 12h7",
+  best: "M4 18.5h16M5 15L4 7l4.5 4L12 5l3.5 6L20 7l-1 8z",
+  outlook: "M9.2 9a3 3 0 1 1 4.4 2.6c-1 .6-1.6 1.2-1.6 2.4M12 17.5v.5M12 2.5a9.5 9.5 0 1 1 0 19 9.5 9.5 0 0 1 0-19z",
+  new: "M7 3h10a1 1 0 0 1 1 1v16a1 1 0 0 1-1 1H7a1 1 0 0 1-1-1V4a1 1 0 0 1 1-1zM12 8.5v7M8.5 12h7",
   pause: "M8 5v14M16 5v14",
-  resume: "M7 4.500v15l12-7.500z",
-  statistics: "M5 20V11M12 20V4M19 20v-6M3 20.500h18",
-  settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.500v5M9 14.500v5",
+  resume: "M7 4.5v15l12-7.5z",
+  statistics: "M5 20V11M12 20V4M19 20v-6M3 20.5h18",
+  settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 4.5v5M9 14.5v5",
   full: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
-  star: "M12 3l2.6 5.6 6.1.700-4.5 4.2 1.2 6L12 16.6 6.6 19.500l1.2-6L3.3 9.300l6.1-.700z",
+  star: "M12 3l2.6 5.6 6.1.7-4.5 4.2 1.2 6L12 16.6 6.6 19.5l1.2-6L3.3 9.3l6.1-.7z",
   help: "M5 5h14v10H5zM3 19h18M8 8h.1M11 8h.1M14 8h.1M8 12h8",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   first: "M6 5v14M19 5l-9 7 9 7z",
   back: "M16 5l-9 7 9 7z",
   next: "M8 5l9 7-9 7z",
   last: "M18 5v14M5 5l9 7-9 7z",
-  hand: "M8 12V6a1.5 1.5 0 0 1 3 0v5-7a1.5 1.5 0 0 1 3 0v7-5a1.5 1.5 0 0 1 3 0v8c0 4-2 7-6 7-3 0-4.5-1.5-6-4l-2-3.500a1.5 1.5 0 0 1 2.6-1.500z",
+  hand: "M8 12V6a1.5 1.5 0 0 1 3 0v5-7a1.5 1.5 0 0 1 3 0v7-5a1.5 1.5 0 0 1 3 0v8c0 4-2 7-6 7-3 0-4.5-1.5-6-4l-2-3.5a1.5 1.5 0 0 1 2.6-1.5z",
 };
 
 const KEYS = [
@@ -183,6 +183,10 @@ class TableView {
       type: "text", class: "pt-number", "data-control": "number", "aria-label": "Number of the deal", placeholder: "number of a deal",
       autocomplete: "off", spellcheck: "false", inputmode: "numeric",
     });
+    this.rulesField = make("input", {
+      type: "text", class: "pt-number", "data-control": "rules-text", "aria-label": "Other rules", placeholder: "microsoft:passes=1",
+      autocomplete: "off", spellcheck: "false", autocapitalize: "off",
+    });
     this.winnable = make("input", { type: "checkbox", "data-control": "winnable" });
     const deal = (event, more) => { event.preventDefault(); made.close(); this.send({ type: "new", ...more }); };
     const made = this.dialog(
@@ -197,6 +201,8 @@ class TableView {
           make("button", { type: "button", class: "pt-plain", "data-control": "daily", onclick: (event) => { event.preventDefault(); made.close(); this.send({ type: "daily" }); } }, "Deal of the day"),
         ),
         make("p", { class: "pt-line" }, this.numberField, make("button", { type: "submit", class: "pt-plain", "data-control": "deal" }, "Deal it")),
+        make("p", { class: "pt-line" }, this.rulesField, make("button", { type: "button", class: "pt-plain", "data-control": "other-rules",
+          onclick: () => { made.close(); this.send({ type: "rules", rules: this.rulesField.value.trim() }); } }, "Play these rules")),
         make("p", { class: "pt-note" }, "A number is the same cards for everyone, for ever. A deal that you leave after a move counts as played."),
       ),
     );
@@ -351,6 +357,7 @@ class TableView {
       onclick: () => this.copyDeal(copy),
     }, deal, icon("copy"));
     const match = state.match;
+    this.time.hidden = Boolean(state.watch);
     const parts = [
       copy, this.time, part("moves", `${state.made} ${state.made === 1 ? "move" : "moves"}`),
       state.score_word ? part("score", `${state.score_word} ${number(state.score, 0)}`) : null,
@@ -708,7 +715,7 @@ class TableView {
     if (!watch) return;
     if (!this.watchParts) this.buildWatch();
     const parts = this.watchParts;
-    parts.title.textContent = watch.agent;
+    parts.title.textContent = `Agent: ${watch.agent}`;
     parts.slider.max = watch.length;
     parts.slider.value = watch.at;
     parts.slider.setAttribute("aria-valuetext", `move ${watch.at} of ${watch.length}`);
@@ -716,22 +723,23 @@ class TableView {
     parts.takeover.textContent = watch.by_hand ? "Hand back to the agent" : "Take over";
     parts.takeover.setAttribute("aria-pressed", String(watch.by_hand));
     parts.takeover.disabled = state.paused;
-    for (const name of ["first", "back"]) parts[name].disabled = watch.at === 0;
-    for (const name of ["next", "last"]) parts[name].disabled = watch.at >= watch.length;
-    parts.run.disabled = watch.at >= watch.length || watch.by_hand;
+    for (const name of ["first", "back"]) parts[name].disabled = state.paused || watch.at === 0;
+    for (const name of ["next", "last"]) parts[name].disabled = state.paused || watch.at >= watch.length;
+    parts.run.disabled = state.paused || watch.at >= watch.length || watch.by_hand;
+    parts.slider.disabled = state.paused;
     if (parts.run.disabled) this.stopPlaying();
     parts.value.textContent = [
       watch.value == null ? "" : `it expects ${number(watch.value, 2)}`, watch.outlook ?? "",
     ].filter(Boolean).join(" · ");
     const most = Math.max(...watch.moves.map((move) => move.agent ?? 0), 1e-9);
     const whole = watch.says === "probability" ? 1 : most;
-    const head = make("tr", {}, make("th", { scope: "col" }, "move"), make("th", { scope: "col" }, watch.says ?? "agent"), make("th", { scope: "col" }, `solver: ${watch.objective}`));
+    const head = make("tr", {}, ...["move", watch.says ?? "agent", "solver"].map((text) => make("th", { scope: "col" }, text)));
     const rows = watch.moves.map((move) => make(
       "tr", { class: [move.made ? "pt-made" : "", move.best ? "pt-best" : ""].join(" ") },
       make("th", { scope: "row" }, make("button", {
         type: "button", class: "pt-move", "aria-label": `${move.text}: show it`,
         onclick: () => this.flash(move.spots),
-      }, move.text), move.made ? make("span", { class: "pt-tag" }, "plays") : null),
+      }, move.text), move.made ? make("span", { class: "pt-tag" }, watch.by_hand ? "next" : "plays") : null),
       make("td", {}, move.agent == null ? "–" : make("span", { class: "pt-share" },
         make("span", { class: "pt-fill", style: `width:${Math.max(0, Math.min(1, move.agent / whole)) * 100}%` }),
         make("span", {}, watch.says === "probability" ? percent(move.agent) : number(move.agent, 2)))),
