@@ -167,6 +167,12 @@ class TableView {
     root.append(this.root);
   }
 
+  /** The document, or the shadow root that a notebook (marimo) puts the table into. */
+  get scope() {
+    const scope = this.root.getRootNode();
+    return "elementsFromPoint" in scope ? scope : document;
+  }
+
   dialog(title, ...children) {
     const id = `${this.name}-${title.toLowerCase().replaceAll(" ", "-")}`;
     const made = make(
@@ -251,12 +257,17 @@ class TableView {
     on(this.board, "pointermove", (event) => this.move(event));
     on(this.board, "pointerup", (event) => this.release(event));
     on(this.board, "pointercancel", () => this.endDrag());
+    on(this.board, "touchstart", (event) => { // a finger on a card drags the card, not the page
+      const group = event.target.closest?.("[data-spot]");
+      if (group?.dataset.card && this.choosable().includes(group)) event.preventDefault();
+    }, { passive: false });
     const wide = this.model.wholePage ? document : this.root; // keys need no focus where nothing else is on the page
     on(wide, "keydown", (event) => this.key(event));
-    // JupyterLab reads keys before the table does; this attribute tells it which are not its own.
+    // JupyterLab reads keys before the table does; this attribute, on the very element, tells it which are not its own.
     on(window, "keydown", (event) => {
+      if (!this.root.contains(event.target)) return;
       const ours = !(event.ctrlKey || event.metaKey) || ["z", "y"].includes(event.key.toLowerCase());
-      this.root.toggleAttribute("data-lm-suppress-shortcuts", ours);
+      event.target.toggleAttribute("data-lm-suppress-shortcuts", ours);
     }, { capture: true });
     for (const type of ["pointermove", "pointerdown", "keydown"]) on(wide, type, () => { this.lastTouch = Date.now(); }, { passive: true });
     const changed = () => this.show(this.model.get("state"));
@@ -336,7 +347,7 @@ class TableView {
       undo: state.can_undo, redo: state.can_redo, restart: !state.paused && (state.can_undo || state.can_redo), hint: playing, best: playing,
       outlook: playing, pause: !state.over,
     };
-    const had = document.activeElement;
+    const had = this.scope.activeElement;
     for (const [name, on] of Object.entries(able)) this.buttons[name].disabled = !on;
     if (had && had.disabled && this.root.contains(had)) this.board.querySelector("[tabindex='0']")?.focus({ preventScroll: true });
     const word = state.paused ? "Go on" : "Pause";
@@ -389,7 +400,7 @@ class TableView {
 
   showBoard(state, before) {
     if (before && before.svg === state.svg) return;
-    const focused = document.activeElement?.closest?.("[data-spot]");
+    const focused = this.scope.activeElement?.closest?.("[data-spot]");
     const focusedSpot = focused && this.board.contains(focused) ? focused.dataset.spot : null;
     const old = this.spots();
     const bounds = old.size ? this.board.querySelector("svg").getAttribute("viewBox") : null;
@@ -533,8 +544,9 @@ class TableView {
     this.drag = { spot, group, from: { x: event.clientX, y: event.clientY }, start: this.point(event), id: event.pointerId, ghost: null, target: null };
     try { this.board.setPointerCapture(event.pointerId); } catch { /* a pointer that is gone already */ }
     if (group.dataset.card) event.preventDefault();
+    if (!this.choosable().includes(group)) return;
     this.setTabStop(group);
-    group.focus?.({ preventScroll: true });
+    group.focus({ preventScroll: true });
   }
 
   move(event) {
@@ -580,7 +592,7 @@ class TableView {
     this.endDrag();
     if (!ghost) return this.activate(spot);
     if (target) return this.play([spot, target.dataset.spot]);
-    const under = document.elementsFromPoint(event.clientX, event.clientY).map((each) => each.closest?.("[data-spot]"))
+    const under = this.scope.elementsFromPoint(event.clientX, event.clientY).map((each) => each.closest?.("[data-spot]"))
       .find((each) => each && this.board.contains(each) && each.dataset.spot !== spot);
     if (under?.dataset.card) {
       const groups = this.spots();
@@ -702,7 +714,7 @@ class TableView {
   }
 
   fullScreen() {
-    if (document.fullscreenElement) document.exitFullscreen();
+    if (this.scope.fullscreenElement) document.exitFullscreen();
     else this.root.requestFullscreen?.().catch(() => { this.message.textContent = "This page can't fill the screen."; });
   }
 
