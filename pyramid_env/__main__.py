@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import webbrowser
 from collections.abc import Sequence
 
 from pyramid_env.errors import PyramidError
@@ -11,30 +13,44 @@ from pyramid_env.rules import PRESETS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the command line, serve until Ctrl-C."""
+    """Read the command line, serve until Ctrl-C, or until the program is told to end."""
     options = parser().parse_args(arguments)
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        return _play(options)
+    except KeyboardInterrupt:
+        print()
+        return 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _play(options: argparse.Namespace) -> int:
     from pyramid_env.table.server import play
 
     try:
         server = play(
-            options.rules,
-            options.deal,
-            port=options.port,
-            browser=options.browser,
-            keep=options.keep,
-            path=options.data,
+            options.rules, options.deal, port=options.port, browser=False, keep=options.keep, path=options.data
         )
     except PyramidError as error:
         print(f"pyramid_env play: {error}", file=sys.stderr)
         return 2
-    print(f"The table: {server.address}\nCtrl-C ends it; the game goes on next time.", flush=True)
     try:
+        message = server.session.message
+        if message is not None and message.kind == "error":
+            print(f"pyramid_env play: {message.text}", file=sys.stderr)
+        print(f"The table: {server.address}\nCtrl-C ends it; the game goes on next time.", flush=True)
+        if options.browser:  # now that the address stands there: it may be one without windows
+            webbrowser.open(server.address)
         server.wait()
-    except KeyboardInterrupt:
-        print()
     finally:
         server.close()
     return 0
+
+
+def _stop(*_: object) -> None:
+    """As Ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 def parser() -> argparse.ArgumentParser:

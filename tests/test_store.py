@@ -254,7 +254,8 @@ def test_statistics_equal_the_plain_recomputation(recorded: list[Result]) -> Non
     kept: dict[str, Result] = {}
     for one in recorded:
         old = kept.get(one.attempt)
-        if old is None or (one.won and not old.won) or (one.won == old.won and one.score > old.score):
+        worth, known = [(each.won, each.won and not each.helped, each.score) if each else () for each in (one, old)]
+        if worth > known:
             kept[one.attempt] = one
     with Store(":memory:") as store:
         for one in recorded:

@@ -8,5 +8,8 @@ class Drawing(str):
 
     __slots__ = ()
 
+    def __repr__(self) -> str:
+        return f"<Drawing of {len(self):,} characters>"
+
     def _repr_html_(self) -> str:
         return str(self)

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 import gymnasium as gym
 
+from pyramid_env import kernels
 from pyramid_env.env import PyramidEnv
 from pyramid_env.errors import PyramidError
+from pyramid_env.positions import Position, position_of
 from pyramid_env.table.session import Session
 
 
@@ -40,18 +42,29 @@ class AttachedEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """See :meth:`PyramidEnv.step`."""
-        session, before = self._session, self._inner.state.tolist()
+        before = position_of(self._inner.state)
         result = super().step(action)
-        after = self._inner.state.tolist()
+        after = position_of(self._inner.state)
         if after == before:  # illegal: nothing changed
             return result
-        with session.lock:
-            follows = session.game.deal == self._inner.deal and session.game.state.tolist() == before
-            if follows and session.game.is_legal(int(action)):
-                session.game.play(int(action))
-            else:
+        with self._session.lock:
+            move = self._move(before, after)
+            if move is None:
                 self._show()
+            else:
+                self._session.game.play(move)
         return result
+
+    def _move(self, before: Position, after: Position) -> int | None:
+        """The move of the table's game that makes the environment's step; None where another game lies there.
+
+        It is looked for by its outcome: other wrappers may give actions another meaning.
+        """
+        game, rules = self._session.game, self._inner.rules
+        if game.rules != rules or game.deal != self._inner.deal or position_of(game.state) != before:
+            return None
+        table = kernels.table(rules)
+        return next((each for each in game.legal_actions if kernels.apply(table, *before, each) == after), None)
 
     def _show(self) -> None:
         self._session.show(self._inner.game)

@@ -24,6 +24,7 @@ class Clock:
         self._elapsed = 0.0
         self._since: float | None = None  # None: it stands
         self._touched = now()
+        self._asleep = False
 
     @property
     def is_running(self) -> bool:
@@ -38,6 +39,12 @@ class Clock:
         return self._elapsed
 
     @property
+    def is_asleep(self) -> bool:
+        """Did it stop by itself, for nobody was there for long? Until it is touched, or told to start or stop."""
+        self._settle()
+        return self._asleep
+
+    @property
     def idle_s(self) -> float | None:
         """The limit of idle seconds."""
         return self._idle_s
@@ -50,10 +57,12 @@ class Clock:
 
     def reset(self, elapsed_s: float = 0.0) -> None:
         """Stand, at so many seconds."""
-        self._elapsed, self._since = elapsed_s, None
+        self._elapsed, self._since, self._asleep = elapsed_s, None, False
 
     def start(self) -> None:
-        """Go on counting."""
+        """Go on counting; idle time in which it slept is not counted."""
+        self._settle()
+        self._asleep = False
         self._touched = self._now()
         if self._since is None:
             self._since = self._touched
@@ -61,14 +70,14 @@ class Clock:
     def stop(self) -> None:
         """Stand."""
         self._settle()
-        self._since = None
+        self._since, self._asleep = None, False
 
     def touch(self) -> bool:
-        """Somebody is there. False: the clock had been running and stopped by itself, for nobody was there for long."""
-        was_running = self._since is not None
-        awake = self.is_running or not was_running
+        """Somebody is there. False: it was asleep; it stands."""
+        was_asleep = self.is_asleep
+        self._asleep = False
         self._touched = self._now()
-        return awake
+        return not was_asleep
 
     def _settle(self) -> None:
         """Count up to now, or up to where the clock fell asleep."""
@@ -78,7 +87,7 @@ class Clock:
         asleep = None if self._idle_s is None else self._touched + self._idle_s
         if asleep is not None and now > asleep:
             self._elapsed += max(0.0, asleep - self._since)
-            self._since = None
+            self._since, self._asleep = None, True
         else:
             self._elapsed += now - self._since
             self._since = now

@@ -24,6 +24,10 @@ class LiveGame(Game):
         live._listener = listener
         return live
 
+    def detach(self) -> None:
+        """Tell nobody any more: another game lies on the table."""
+        self._listener = None
+
     def _go_to(self, index: int) -> None:
         super()._go_to(index)
         if self._listener is not None:

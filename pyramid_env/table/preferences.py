@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from pyramid_env.errors import PyramidError
 from pyramid_env.render import Appearance
+from pyramid_env.table.events import shown
 
 if TYPE_CHECKING:
     from pyramid_env.table.store import Store
@@ -34,11 +36,11 @@ class Preferences:
 
     def __post_init__(self) -> None:
         if self.theme not in THEMES:
-            raise PyramidError(f"theme: expected one of {', '.join(THEMES)}, got {str(self.theme)[:80]!r}")
+            raise PyramidError(f"theme: expected one of {', '.join(THEMES)}, got {shown(self.theme)}")
         for name in ("four_colours", "large_cards", "auto_pause"):
             if not isinstance(getattr(self, name), bool):
-                raise PyramidError(f"{name}: expected true or false, got {str(getattr(self, name))[:80]!r}")
-        if not all(isinstance(each, str) for each in self.favourites):
+                raise PyramidError(f"{name}: expected true or false, got {shown(getattr(self, name))}")
+        if not isinstance(self.favourites, tuple) or not all(isinstance(each, str) for each in self.favourites):
             raise PyramidError("favourites: expected names of rules")
 
     @classmethod
@@ -62,9 +64,9 @@ class Preferences:
         """The same with some changed."""
         return dataclasses.replace(self, **changes)
 
-    def write(self, store: Store) -> None:
-        """Keep them."""
-        for name in _NAMES:
+    def write(self, store: Store, names: Iterable[str]) -> None:
+        """Keep some of them; another table may have changed the others meanwhile."""
+        for name in names:
             value = getattr(self, name)
             store.set_preference(name, list(value) if isinstance(value, tuple) else value)
 

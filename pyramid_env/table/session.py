@@ -20,19 +20,35 @@ from pyramid_env.deal import Deal
 from pyramid_env.errors import IllegalMoveError, PyramidError
 from pyramid_env.game import Game
 from pyramid_env.moves import Move
-from pyramid_env.render.spots import spots_of
-from pyramid_env.rules import PRESETS, Rules
+from pyramid_env.render.spots import STOCK, spots_of, waste_spot
+from pyramid_env.render.view import look
+from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 from pyramid_env.table.clock import IDLE_S, Clock
+from pyramid_env.table.events import (
+    Event,
+    deal_of,
+    flag_of,
+    read_deal_number,
+    rules_of,
+    short,
+    shown,
+    text_of,
+    texts_of,
+)
 from pyramid_env.table.live import LiveGame
 from pyramid_env.table.preferences import PREFERENCES, Preferences
 from pyramid_env.table.store import Match, Result, SavedGame, Statistics, Store, StoreError
 
+__all__ = ["SOLVER_SECONDS", "Event", "Hint", "Message", "Session", "open_cards", "open_store"]
+
 SOLVER_SECONDS: Final = 5.0
 """Time limit of a question to the solver."""
 
-Event = Mapping[str, Any]
-"""What the page sends: ``type``, and what belongs to it."""
+_WITHOUT_HANDS: Final = ("new", "daily", "rules", "pause", "favourite", "preference", "statistics")
+"""Events that do as well when the game has just paused by itself; the others must be asked for again."""
+
+_IDLE: Final = "Paused: nobody was here for five minutes. Go on whenever you like."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,22 +94,25 @@ class Session:
         store: Store | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        chosen = read_rules(rules)
+        chosen, deal = read_rules(rules), read_deal_number(deal)
         self.lock: Final = threading.RLock()
         self.on_change: Callable[[], None] = lambda: None
         self.message: Message | None = None
         self.hint: Hint | None = None
         self.outlook: str | None = None  # what the solver said about a win from here
-        self.preferences = Preferences.read(store)
+        self._store = store
+        self.preferences = Preferences()
+        self._read_preferences()
         self.clock: Final = Clock(now, IDLE_S if self.preferences.auto_pause else None)
         self.paused = False
         self.keeps_results = True  # not while an agent is watched or an environment followed
-        self.game: LiveGame
-        self._store = store
+        self._game: LiveGame | None = None
+        self._unkept: list[Result] = []  # results that the store has not taken yet
         self._rng: Final = np.random.default_rng()
         self._version = 0
         self._attempt, self._helped, self._touched = "", False, False
-        self._statistics: tuple[Statistics, ...] | None = None
+        self._statistics: tuple[Statistics, ...] | None = None  # as they were last read
+        self._matches: dict[str, Match | None] = {}  # by rules, likewise
         if not (deal is None and self._continue(chosen)):
             game = Game(deal, chosen)
             if not self._continue(chosen, game.deal):
@@ -101,6 +120,12 @@ class Session:
         self._say_messages()
 
     # ---- what a person sees ------------------------------------------------------------------------------------------
+
+    @property
+    def game(self) -> LiveGame:
+        """The live game; another one after each new deal."""
+        assert self._game is not None
+        return self._game
 
     @property
     def rules(self) -> Rules:
@@ -128,14 +153,16 @@ class Session:
 
     def match(self) -> Match | None:
         """The running match, where the rules have matches and results are kept."""
-        games = self.rules.match_games
+        rules, games = str(self.rules), self.rules.match_games
         if games < 2 or self._store is None:
             return None
-        try:
-            return self._store.match(str(self.rules), games)
-        except StoreError as error:
-            self._lost(error)
-            return None
+        if rules not in self._matches:
+            try:
+                self._matches[rules] = self._store.match(rules, games)
+            except StoreError as error:
+                self._lost(error, "read")
+                self._matches[rules] = None
+        return self._matches[rules]
 
     def statistics(self) -> tuple[Statistics, ...]:
         """Of all rules that have results, those of the running game first."""
@@ -144,7 +171,7 @@ class Session:
         try:
             found = self._store.all_statistics()
         except StoreError as error:
-            self._lost(error)
+            self._lost(error, "read")
             return ()
         return tuple(sorted(found, key=lambda each: (each.rules != str(self.rules), each.rules)))
 
@@ -163,6 +190,10 @@ class Session:
         from pyramid_env.table.state import state_of
 
         with self.lock:
+            if self.clock.is_asleep:
+                self.message = Message(_IDLE)
+                self._fall_asleep()
+                self._version += 1
             return state_of(self)
 
     # ---- what a person does ------------------------------------------------------------------------------------------
@@ -180,71 +211,97 @@ class Session:
             kind = event.get("type") if isinstance(event, Mapping) else None
             known = self.events()
             if not isinstance(kind, str) or kind not in known:
-                return self._tell(Message(f"expected an event of {', '.join(known)}, got {str(kind)[:80]!r}", "error"))
-            awake = self.clock.touch()
-            if kind == "awake" and awake:
+                return self._tell(Message(f"expected an event of {', '.join(known)}, got {shown(kind)}", "error"))
+            if self.clock.is_asleep:
+                self._fall_asleep()
+                if kind not in _WITHOUT_HANDS:
+                    return self._tell(Message(_IDLE))
+            self.clock.touch()
+            if kind == "awake":
                 return
-            if not awake and kind != "pause":
-                self.paused = True
-                return self._tell(Message("Paused: nobody was here for five minutes. Go on whenever you like."))
-            if kind not in ("favourite", "preference", "awake", "statistics"):
+            if kind not in ("favourite", "preference", "statistics"):
                 self.message = None
+            before = self._version
             try:
                 known[kind](event)
-            except (PyramidError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError) as error:
                 missing = isinstance(error, KeyError)
                 return self._tell(Message(f"{kind}: expected {error}" if missing else str(error), "error"))
-            self._changed()
+            if self._version == before:
+                self._changed()
 
     def events(self) -> dict[str, Callable[[Event], None]]:
         """What can be done, by the type of the event."""
         return {
-            "play": lambda event: self.play_spots(_texts(event, "spots"), _texts(event, "cards")),
+            "play": lambda event: self.play_spots(texts_of(event, "spots"), texts_of(event, "cards")),
             "undo": lambda event: self._playing(self.game.undo),
             "redo": lambda event: self._playing(self.game.redo),
             "restart": lambda event: self._playing(self.game.restart),
-            "hint": lambda event: self.give_hint(solver=bool(event.get("solver", False))),
+            "hint": lambda event: self.give_hint(solver=flag_of(event, "solver", False)),
             "outlook": lambda event: self.ask_outlook(),
-            "new": lambda event: self.new_game(event.get("deal"), winnable=bool(event.get("winnable", False))),
+            "new": lambda event: self.new_game(deal_of(event), winnable=flag_of(event, "winnable", False)),
             "daily": lambda event: self.new_game(Deal.daily(rules=self.rules)),
-            "rules": lambda event: self.change_rules(event["rules"]),
-            "pause": lambda event: self.pause(bool(event["on"])),
+            "rules": lambda event: self.change_rules(rules_of(event)),
+            "pause": lambda event: self.pause(flag_of(event, "on")),
             "awake": lambda event: None,
             "statistics": lambda event: self._read_statistics(),
-            "favourite": lambda event: self.set_favourite(event["rules"], bool(event["on"])),
-            "preference": lambda event: self.set_preference(event["name"], event["value"]),
+            "favourite": lambda event: self.set_favourite(rules_of(event), flag_of(event, "on")),
+            "preference": lambda event: self.set_preference(text_of(event, "name"), event.get("value")),
         }
 
     def play_spots(self, spots: tuple[str, ...], cards: tuple[str, ...]) -> None:
         """Play the removal that takes the cards of these spots, or ``draw``; ``cards`` names what the player saw there.
 
         Raises:
-            IllegalMoveError: there is no such move, with the reason, or other cards lie there by now.
+            IllegalMoveError: other cards lie there by now, or there is no such move, with the reason; that tells of
+                cards which lie open at these spots, and of no others in the stock.
         """
         self._check_playing()
         if spots == ("draw",):
             self.game.play("draw")
             return
+        if not spots:
+            raise IllegalMoveError("play: expected the spots of one card or two, or draw")
+        lying = open_cards(self.game)
+        now = tuple(lying.get(spot, "") for spot in spots)
+        if cards and cards != now:
+            seen, there = "+".join(filter(None, cards)), " and ".join(filter(None, now))
+            raise IllegalMoveError(f"{seen or 'no card'}: the table has changed, {there or 'no card'} lies there now")
         for move, taken in self.legal():
             if sorted(taken) == sorted(spots) and not move.is_draw:
-                seen = self.game.describe(move)
-                if cards and sorted(seen.split("+")) != sorted(cards):
-                    raise IllegalMoveError(f"{'+'.join(cards)}: the table has changed, {seen} lies there now")
                 self.game.play(move)
                 return
         if self.game.is_over:
             raise IllegalMoveError("The game is over.")
-        self.game.parse("+".join(cards) if cards and all(cards) else "+".join(spots))  # raises, with the reason
-        raise IllegalMoveError(f"{'+'.join(spots)}: expected the spots of a legal move")
+        self._explain(spots, now)
+
+    def _explain(self, spots: tuple[str, ...], cards: tuple[str, ...]) -> None:
+        """Raise IllegalMoveError with the reason why these spots are no move; cards are called by their names."""
+        parts = list(spots)
+        for at, (spot, card) in enumerate(zip(spots, cards, strict=True)):
+            top, dot, _ = spot.partition(".")
+            if dot:  # under the top of the waste, which a move's text names together with the top alone
+                parts[at] = top if top in spots else card or spot
+        text = "+".join(parts)
+        try:
+            self.game.parse(text)
+        except IllegalMoveError as error:
+            _, colon, reason = str(error).partition(f"{text}: ")
+            if not colon:
+                raise
+            named = "+".join(card or part for card, part in zip(cards, parts, strict=True))
+            raise IllegalMoveError(f"{named}: {reason}") from None
+        raise IllegalMoveError(f"{text}: expected the spots of a legal move")
 
     def give_hint(self, *, solver: bool = False) -> None:
         """Show a legal move; on request the solver's best one."""
         self._check_playing()
-        if solver:
-            self._helped = True
-        move = self.game.hint(solver=True, max_seconds=SOLVER_SECONDS) if solver else self.game.hint()
-        if move is None:
+        if self.game.is_over:
             raise IllegalMoveError("The game is over: there is no move to show.")
+        if solver:
+            self._be_helped()
+        move = self.game.hint(solver=True, max_seconds=SOLVER_SECONDS) if solver else self.game.hint()
+        assert move is not None  # the game is not over
         text = self.game.describe(move)
         self.hint = Hint(move, text, solver)
         said = {"draw": "Draw a card", "recycle": "Turn the waste over"}.get(text, f"Play {text}")
@@ -257,7 +314,7 @@ class Session:
         self._check_playing()
         if self.game.is_over:
             raise IllegalMoveError("The game is over.")
-        self._helped = True
+        self._be_helped()
         found = solve(self.game, objective="win", max_seconds=SOLVER_SECONDS)
         if found.value == 1:
             self.outlook, kind = f"It can still be won, in {len(found.moves)} moves at most.", "good"
@@ -274,15 +331,11 @@ class Session:
         Raises:
             DeckError: no deal of these rules' deck.
         """
-        if isinstance(deal, str) and not deal.strip():
-            deal = None
-        if isinstance(deal, str) and deal.strip().isdecimal():
-            deal = int(deal)
-        if deal is None:
-            deal = Deal.random(self._rng, self.rules, winnable=winnable)
-        game = Game(deal, self.rules)
-        self._leave()
-        self._begin(game)
+        with self.lock:
+            chosen = read_deal_number(deal)
+            if chosen is None:
+                chosen = Deal.random(self._rng, self.rules, winnable=winnable)
+            self._lay(Game(chosen, self.rules))
 
     def change_rules(self, rules: Rules | str) -> None:
         """Play by other rules: the game that was left unfinished there, or a random deal. This one stays saved."""
@@ -305,9 +358,7 @@ class Session:
     def show(self, game: Game) -> None:
         """Put another game on the table; the running one is left as by a new deal."""
         with self.lock:
-            self._leave()
-            self._begin(game)
-            self._changed()
+            self._lay(game)
 
     def pause(self, on: bool) -> None:
         """Hide the board and stop the clock, or go on."""
@@ -321,18 +372,21 @@ class Session:
                 self.clock.start()
 
     def _read_statistics(self) -> None:
+        """Forget what was read, so that it is read anew."""
         self._statistics = None
+        self._matches.clear()
 
     def set_favourite(self, rules: str, on: bool) -> None:
         """Put a preset among the favourites, or take it out."""
         name = str(read_rules(rules))
-        others = tuple(each for each in self.preferences.favourites if each != name)
-        self._prefer(favourites=(*others, name) if on else others)
+        liked = self._liked()
+        if on != (name in liked):
+            self._prefer(favourites=(*liked, name) if on else tuple(each for each in liked if each != name))
 
     def set_preference(self, name: str, value: Any) -> None:
         """Change how the table looks and behaves, see :class:`Preferences`."""
         if name not in PREFERENCES:
-            raise PyramidError(f"preference: expected one of {', '.join(PREFERENCES)}, got {str(name)[:80]!r}")
+            raise PyramidError(f"preference: expected one of {', '.join(PREFERENCES)}, got {shown(name)}")
         self._prefer(**{name: value})
         self.clock.idle_s = IDLE_S if self.preferences.auto_pause else None
 
@@ -341,6 +395,7 @@ class Session:
         with self.lock:
             self.clock.stop()
             self._save()
+            self._keep()
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
@@ -352,6 +407,23 @@ class Session:
         if self.paused:
             raise IllegalMoveError("The game is paused. Go on first.")
 
+    def _fall_asleep(self) -> None:
+        """Nobody was there for long: the clock stands already, now the board is hidden too."""
+        self.clock.stop()
+        self.paused = not self.game.is_over
+        self._save()
+
+    def _be_helped(self) -> None:
+        self._helped = True
+        self._save()
+
+    def _lay(self, game: Game) -> None:
+        """Another game; the running one is left."""
+        self.message = None
+        self._leave()
+        self._begin(game)
+        self._changed()
+
     def _begin(self, game: Game) -> None:
         """A new attempt."""
         self._set_game(game)
@@ -361,12 +433,12 @@ class Session:
 
     def _continue(self, rules: Rules, deal: Deal | None = None) -> bool:
         """Go on with the unfinished game of these rules, if there is one (of this deal, if one is asked for)."""
-        if self._store is None:
+        if self._store is None or not self.keeps_results:
             return False
         try:
             saved = self._store.load(str(rules))
         except StoreError as error:
-            self._lost(error)
+            self._lost(error, "read")
             return False
         if saved is None:
             return False
@@ -375,30 +447,29 @@ class Session:
             return False
         self._set_game(game)
         self._attempt, self._helped, self._touched = saved.attempt, saved.helped, True
-        self.clock.reset(saved.elapsed_s)
+        self.clock.reset(_seconds(saved.elapsed_s))
         if game.is_over:  # the program ended between the last save and the result
             self._record()
-            self._forget()
             return False
         if game.moves_made:
             self.message = Message("Your last game goes on.")
         return True
 
     def _set_game(self, game: Game) -> None:
-        self.game = LiveGame.of(game, self._moved)
+        if self._game is not None:
+            self._game.detach()  # whoever still holds it moves this table no more
+        self._game = LiveGame.of(game, self._moved)
         self.paused, self.hint, self.outlook = False, None, None
 
     def _moved(self) -> None:
         """The live game has changed, by hand or from Python."""
         with self.lock:
-            self.hint = self.outlook = None
-            if not self.game.is_over:
-                self.message = None
+            self.message = self.hint = self.outlook = None
             self._touched |= self.game.can_undo or self.game.can_redo
             if self.game.is_over:
+                self.paused = False
                 self.clock.stop()
                 self._record()
-                self._forget()
             else:
                 if not self.paused:
                     self.clock.start()
@@ -410,7 +481,6 @@ class Session:
         self.clock.stop()
         if self._touched and not self.game.is_over:
             self._record()
-        self._forget()
 
     def _save(self) -> None:
         if not (self._touched and self.keeps_results) or self.game.is_over:
@@ -421,36 +491,54 @@ class Session:
         self._keep(lambda store: store.save(saved))
 
     def _record(self) -> None:
-        if not self.keeps_results:
+        if self._store is None or not self.keeps_results:
             return
         game = self.game
         result = Result(
             self._attempt, str(game.rules), game.deal.name, game.is_won, game.score, game.par, game.msc,
             self.clock.elapsed_s, game.moves_made, self._helped, time.time(),
         )  # fmt: skip
-        self._keep(lambda store: store.record(result))
-        self._statistics = None
+        self._unkept.append(result)
+        self._keep()
 
-    def _forget(self) -> None:
-        if self.keeps_results:
-            self._keep(lambda store: store.forget(self._attempt))
+    def _read_preferences(self) -> None:
+        try:
+            self.preferences = Preferences.read(self._store)
+        except StoreError as error:
+            self._lost(error, "read")
+
+    def _liked(self) -> tuple[str, ...]:
+        """The favourites, also those that another table has added meanwhile."""
+        try:
+            return (self.preferences if self._store is None else Preferences.read(self._store)).favourites
+        except StoreError:  # writing fails too, and is told
+            return self.preferences.favourites
 
     def _prefer(self, **changes: Any) -> None:
         self.preferences = self.preferences.replace(**changes)
-        self._keep(self.preferences.write)
+        self._keep(lambda store: self.preferences.write(store, changes))
 
-    def _keep(self, write: Callable[[Store], Any]) -> None:
-        """Write to the store; where that fails the game goes on, and the player is told."""
+    def _keep(self, write: Callable[[Store], Any] | None = None) -> None:
+        """Write to the store, also the results that wait; where that fails the game goes on, and the player is told."""
         if self._store is None:
             return
-        try:
-            write(self._store)
-        except StoreError as error:
-            self._lost(error)
+        for work in filter(None, (self._keep_results, write)):
+            try:
+                work(self._store)
+            except StoreError as error:
+                self._lost(error)
         self._say_messages()
 
-    def _lost(self, error: StoreError) -> None:
-        self.message = Message(f"Not saved: {error}", "error")
+    def _keep_results(self, store: Store) -> None:
+        """An attempt that has a result needs its save no more."""
+        while self._unkept:
+            store.record(self._unkept[0])
+            store.forget(self._unkept[0].attempt)
+            del self._unkept[0]
+            self._read_statistics()
+
+    def _lost(self, error: StoreError, what: str = "saved") -> None:
+        self.message = Message(f"Not {what}: {error}", "error")
 
     def _say_messages(self) -> None:
         told = self._store.take_messages() if self._store is not None else []
@@ -458,20 +546,12 @@ class Session:
             self.message = Message(" ".join(told), "error")
 
     def _tell(self, message: Message) -> None:
-        self.message = message
+        self.message = dataclasses.replace(message, text=short(message.text))
         self._changed()
 
     def _changed(self) -> None:
         self._version += 1
         self.on_change()
-
-
-def _texts(event: Event, key: str) -> tuple[str, ...]:
-    """One or two short texts of an event."""
-    values = event.get(key, ())
-    if not isinstance(values, list | tuple) or len(values) > 2 or not all(isinstance(each, str) for each in values):
-        raise PyramidError(f"{key}: expected one or two texts, got {str(values)[:80]!r}")
-    return tuple(each[:20] for each in values)
 
 
 def open_store(path: str | os.PathLike[str] | None = None) -> tuple[Store | None, Message | None]:
@@ -482,6 +562,20 @@ def open_store(path: str | os.PathLike[str] | None = None) -> tuple[Store | None
         return None, Message(f"Nothing is kept: {error}", "error")
 
 
-def preset_names() -> tuple[str, ...]:
-    """The presets that a table offers."""
-    return tuple(PRESETS)
+def open_cards(game: Game) -> dict[str, str]:
+    """The cards that lie open, by their spots."""
+    view = look(game)
+    found = {} if view.stock_top is None else {STOCK: str(view.stock_top)}
+    for row, places in enumerate(view.rows, 1):
+        for column, lying in enumerate(places, 1):
+            if lying.card is not None:
+                found[f"r{row}c{column}"] = str(lying.card)
+    for pile, waste in enumerate(view.piles):
+        for depth, card in enumerate(reversed(waste.cards)):
+            found[waste_spot(pile, depth)] = str(card)
+    return found
+
+
+def _seconds(kept: object) -> float:
+    """Seconds as they were kept; 0 for what is no time."""
+    return float(kept) if isinstance(kept, int | float) and 0 <= kept < float("inf") else 0.0

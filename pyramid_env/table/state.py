@@ -43,7 +43,8 @@ def state_of(session: Session) -> dict[str, Any]:
     """What a page shows.
 
     Keys: ``version``, ``rules``, ``rules_text``, ``presets``, ``deal``, ``deal_text``, ``svg`` (empty in a pause, which
-    hides the cards), ``moves`` (a list of ``spots`` and ``text``), ``draw`` (``"draw"``, ``"recycle"`` or null),
+    hides the cards, as are moves and hint), ``moves`` (a list of ``spots`` and ``text``), ``draw`` (``"draw"``,
+    ``"recycle"`` or null),
     ``can_undo``, ``can_redo``, ``over``, ``won``, ``score``, ``score_word``, ``pass_text``, ``cards_left``, ``made``
     (moves), ``elapsed_s``, ``running``, ``paused``, ``match``, ``message``, ``hint`` (spots), ``preferences``,
     ``statistics``, ``keeps``, ``watch``.
@@ -51,10 +52,12 @@ def state_of(session: Session) -> dict[str, Any]:
     game = session.game
     view = look(game)
     legal = session.legal()
-    hint = () if session.hint is None else spots_of(session.hint.move)
+    paused = session.paused
+    hint = () if session.hint is None or paused else spots_of(session.hint.move)
     marks = dataclasses.replace(marks_of(game), hinted=frozenset(hint))
     preferences = session.preferences
-    text, kind = _message(session)
+    match, statistics = _match(session.match()), [_statistics(each) for each in session.shown_statistics()]
+    text, kind = _message(session)  # after what may fail to be read
     return {
         "version": session.version,
         "rules": str(session.rules),
@@ -62,11 +65,11 @@ def state_of(session: Session) -> dict[str, Any]:
         "presets": _presets(session),
         "deal": game.deal.deal_number if game.deal.deal_number is None else str(game.deal.deal_number),
         "deal_text": str(game.deal) if game.deal.deal_number is None else "",
-        "svg": "" if session.paused else svg(game, appearance=preferences.appearance, marks=marks, interactive=True),
-        "moves": [] if session.paused else [_move(session, move, spots) for move, spots in legal],
+        "svg": "" if paused else svg(game, appearance=preferences.appearance, marks=marks, interactive=True),
+        "moves": [] if paused else [_move(session, move, spots) for move, spots in legal],
         "draw": game.describe(legal[-1][0]) if legal and legal[-1][0].is_draw else None,
-        "can_undo": game.can_undo and not session.paused,
-        "can_redo": game.can_redo and not session.paused,
+        "can_undo": game.can_undo and not paused,
+        "can_redo": game.can_redo and not paused,
         "over": game.is_over,
         "won": game.is_won,
         "score": game.score,
@@ -76,9 +79,9 @@ def state_of(session: Session) -> dict[str, Any]:
         "made": game.moves_made,
         "elapsed_s": session.clock.elapsed_s,
         "running": session.clock.is_running,
-        "paused": session.paused,
-        "match": _match(session.match()),
-        "message": {"text": text, "kind": kind},
+        "paused": paused,
+        "match": match,
+        "message": {"text": text.encode("utf-8", "replace").decode(), "kind": kind},  # paths may not be text
         "hint": list(hint),
         "preferences": {
             "theme": preferences.theme,
@@ -87,7 +90,7 @@ def state_of(session: Session) -> dict[str, Any]:
             "auto_pause": preferences.auto_pause,
             "favourites": list(preferences.favourites),
         },
-        "statistics": [_statistics(each) for each in session.shown_statistics()],
+        "statistics": statistics,
         "keeps": session.keeps and session.keeps_results,
         "watch": session.watching(),
     }

@@ -16,8 +16,9 @@ from pyramid_env.game import Game
 from pyramid_env.moves import Move
 from pyramid_env.render.spots import spots_of
 from pyramid_env.rules import Rules
+from pyramid_env.table.events import Event, shown
 from pyramid_env.table.player import MAX_MOVES, Acts, Judged, Player
-from pyramid_env.table.session import Event, Message, Session
+from pyramid_env.table.session import Message, Session
 
 if TYPE_CHECKING:
     from pyramid_env.solver import RatedMove
@@ -197,7 +198,7 @@ class WatchSession(Session):
         """
         length = len(self._moves())
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index <= length:
-            raise PyramidError(f"watch: expected a move from 0 to {length}, got {str(index)[:80]}")
+            raise PyramidError(f"watch: expected a move from 0 to {length}, got {shown(index)}")
         with self._quietly():
             while self.game.moves_made > index:
                 self.game.undo()
@@ -219,7 +220,7 @@ class WatchSession(Session):
             PyramidError: the agent failed, or chose an illegal move; the game stays in your hands.
         """
         if not isinstance(on, bool):
-            raise PyramidError(f"takeover: expected true or false, got {str(on)[:80]}")
+            raise PyramidError(f"takeover: expected true or false, got {shown(on)}")
         if on == self.by_hand:
             return
         if not on and self._moves() != self._line:
@@ -269,6 +270,7 @@ class WatchSession(Session):
             if self._quiet:
                 return
             self.hint = self.outlook = None
+            self.paused &= not self.game.is_over
             self.by_hand |= self._moves() != self._line
             self.message = self._end()
             self._changed()

@@ -71,6 +71,9 @@ class Table(anywidget.AnyWidget):
         session.on_change = self._show
         self.on_msg(self._hear)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.game!r}>"
+
     @property
     def game(self) -> Game:
         """The live game; another one after each new deal."""
@@ -83,9 +86,7 @@ class Table(anywidget.AnyWidget):
 
     def new_game(self, deal: Deal | int | str | None = None, *, winnable: bool = False) -> Game:
         """Deal anew, see :meth:`pyramid_env.table.Session.new_game`; the live game."""
-        with self.session.lock:
-            self.session.new_game(deal, winnable=winnable)
-            self._show()
+        self.session.new_game(deal, winnable=winnable)
         return self.game
 
     def attach(self, env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
