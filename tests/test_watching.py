@@ -530,7 +530,7 @@ def test_a_move_out_of_range_is_one_clear_error(to: object) -> None:
     session = watched(agent("tips"))
     go(session, 3)
     session.handle({"type": "watch", "to": to})
-    assert told(session) == f"error: watch: expected a move from 0 to 59, got {to}"
+    assert told(session) == f"error: watch: expected a move from 0 to 59, got {to!r}"
     assert session.game.moves_made == 3
 
 
