@@ -33,9 +33,9 @@ from pyramid_env.table import Session, Store
 from pyramid_env.table.attached import AttachedEnv
 from pyramid_env.table.clock import Clock
 from pyramid_env.table.events import LONGEST_MISTAKE
+from pyramid_env.table.explain import open_cards
 from pyramid_env.table.live import LiveGame
 from pyramid_env.table.preferences import Preferences
-from pyramid_env.table.session import open_cards
 from pyramid_env.table.store import StoreError
 
 ROOT = Path(__file__).parent.parent

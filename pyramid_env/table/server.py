@@ -26,7 +26,8 @@ from typing import Any, Final
 from pyramid_env.deal import Deal
 from pyramid_env.errors import PyramidError
 from pyramid_env.rules import Rules
-from pyramid_env.table.session import Session, open_store
+from pyramid_env.table.keeper import open_store
+from pyramid_env.table.session import Message, Session
 from pyramid_env.table.store import Store
 
 STATIC: Final = Path(__file__).parent / "static"
@@ -132,10 +133,10 @@ def play(
     Returns:
         The running server; close it.
     """
-    store, message = open_store(path) if keep else (None, None)
+    store, trouble = open_store(path) if keep else (None, "")
     try:
         session = Session(rules, deal, store=store)
-        session.message = message or session.message
+        session.message = Message(trouble, "error") if trouble else session.message
         server = TableServer(session, port, store=store)
     except BaseException:
         if store is not None:

@@ -7,7 +7,6 @@ stands behind the notebook's widget and the page on localhost.
 from __future__ import annotations
 
 import dataclasses
-import os
 import threading
 import time
 import uuid
@@ -20,8 +19,7 @@ from pyramid_env.deal import Deal
 from pyramid_env.errors import IllegalMoveError, PyramidError
 from pyramid_env.game import Game
 from pyramid_env.moves import Move
-from pyramid_env.render.spots import STOCK, spots_of, waste_spot
-from pyramid_env.render.view import look
+from pyramid_env.render.spots import spots_of
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 from pyramid_env.table.clock import IDLE_S, Clock
@@ -36,11 +34,13 @@ from pyramid_env.table.events import (
     text_of,
     texts_of,
 )
+from pyramid_env.table.explain import open_cards, refuse
+from pyramid_env.table.keeper import Keeper
 from pyramid_env.table.live import LiveGame
 from pyramid_env.table.preferences import PREFERENCES, Preferences
-from pyramid_env.table.store import Match, Result, SavedGame, Statistics, Store, StoreError
+from pyramid_env.table.store import Match, Result, SavedGame, Statistics, Store
 
-__all__ = ["SOLVER_SECONDS", "Event", "Hint", "Message", "Session", "open_cards", "open_store"]
+__all__ = ["SOLVER_SECONDS", "Event", "Hint", "Message", "Session"]
 
 SOLVER_SECONDS: Final = 5.0
 """Time limit of a question to the solver."""
@@ -100,24 +100,19 @@ class Session:
         self.message: Message | None = None
         self.hint: Hint | None = None
         self.outlook: str | None = None  # what the solver said about a win from here
-        self._store = store
-        self.preferences = Preferences()
-        self._read_preferences()
+        self._keeper: Final = Keeper(store, self._warn)
         self.clock: Final = Clock(now, IDLE_S if self.preferences.auto_pause else None)
         self.paused = False
         self.keeps_results = True  # not while an agent is watched or an environment followed
         self._game: LiveGame | None = None
-        self._unkept: list[Result] = []  # results that the store has not taken yet
         self._rng: Final = np.random.default_rng()
         self._version = 0
         self._attempt, self._helped, self._touched = "", False, False
-        self._statistics: tuple[Statistics, ...] | None = None  # as they were last read
-        self._matches: dict[str, Match | None] = {}  # by rules, likewise
         if not (deal is None and self._continue(chosen)):
             game = Game(deal, chosen)
             if not self._continue(chosen, game.deal):
                 self._begin(game)
-        self._say_messages()
+        self._keeper.say_messages()
 
     # ---- what a person sees ------------------------------------------------------------------------------------------
 
@@ -145,7 +140,12 @@ class Session:
     @property
     def keeps(self) -> bool:
         """Is anything kept?"""
-        return self._store is not None
+        return self._keeper.store is not None
+
+    @property
+    def preferences(self) -> Preferences:
+        """How the table looks and behaves."""
+        return self._keeper.preferences
 
     def legal(self) -> list[tuple[Move, tuple[str, ...]]]:
         """The legal moves with the spots that they take cards from; ``stock`` for a draw."""
@@ -153,33 +153,13 @@ class Session:
 
     def match(self) -> Match | None:
         """The running match, where the rules have matches and results are kept."""
-        rules, games = str(self.rules), self.rules.match_games
-        if games < 2 or self._store is None:
-            return None
-        if rules not in self._matches:
-            try:
-                self._matches[rules] = self._store.match(rules, games)
-            except StoreError as error:
-                self._lost(error, "read")
-                self._matches[rules] = None
-        return self._matches[rules]
+        return self._keeper.match(self.rules)
 
     def statistics(self) -> tuple[Statistics, ...]:
-        """Of all rules that have results, those of the running game first."""
-        if self._store is None:
-            return ()
-        try:
-            found = self._store.all_statistics()
-        except StoreError as error:
-            self._lost(error, "read")
-            return ()
-        return tuple(sorted(found, key=lambda each: (each.rules != str(self.rules), each.rules)))
-
-    def shown_statistics(self) -> tuple[Statistics, ...]:
-        """As :meth:`statistics`, read anew only when a result was recorded or somebody asked."""
-        if self._statistics is None:
-            self._statistics = self.statistics()
-        return self._statistics
+        """Of all rules that have results, those of the running game first; read anew when a result was recorded here,
+        or the event ``statistics`` asked."""
+        now = str(self.rules)
+        return tuple(sorted(self._keeper.statistics(), key=lambda each: (each.rules != now, each.rules)))
 
     def watching(self) -> dict[str, Any] | None:
         """What stands beside the board while an agent is watched; None: nobody is."""
@@ -244,7 +224,7 @@ class Session:
             "rules": lambda event: self.change_rules(rules_of(event)),
             "pause": lambda event: self.pause(flag_of(event, "on")),
             "awake": lambda event: None,
-            "statistics": lambda event: self._read_statistics(),
+            "statistics": lambda event: self._keeper.reread(),
             "favourite": lambda event: self.set_favourite(rules_of(event), flag_of(event, "on")),
             "preference": lambda event: self.set_preference(text_of(event, "name"), event.get("value")),
         }
@@ -273,25 +253,7 @@ class Session:
                 return
         if self.game.is_over:
             raise IllegalMoveError("The game is over.")
-        self._explain(spots, now)
-
-    def _explain(self, spots: tuple[str, ...], cards: tuple[str, ...]) -> None:
-        """Raise IllegalMoveError with the reason why these spots are no move; cards are called by their names."""
-        parts = list(spots)
-        for at, (spot, card) in enumerate(zip(spots, cards, strict=True)):
-            top, dot, _ = spot.partition(".")
-            if dot:  # under the top of the waste, which a move's text names together with the top alone
-                parts[at] = top if top in spots else card or spot
-        text = "+".join(parts)
-        try:
-            self.game.parse(text)
-        except IllegalMoveError as error:
-            _, colon, reason = str(error).partition(f"{text}: ")
-            if not colon:
-                raise
-            named = "+".join(card or part for card, part in zip(cards, parts, strict=True))
-            raise IllegalMoveError(f"{named}: {reason}") from None
-        raise IllegalMoveError(f"{text}: expected the spots of a legal move")
+        refuse(self.game, spots, now)
 
     def give_hint(self, *, solver: bool = False) -> None:
         """Show a legal move; on request the solver's best one."""
@@ -346,7 +308,7 @@ class Session:
         self._save()
         if not self._continue(chosen):
             self._begin(Game(Deal.random(self._rng, chosen), chosen))
-        self._say_messages()
+        self._keeper.say_messages()
 
     def follow(self) -> None:
         """From now on show what others play; the running game stays saved, and no results are kept."""
@@ -371,23 +333,15 @@ class Session:
             if self._touched and not self.game.is_over:
                 self.clock.start()
 
-    def _read_statistics(self) -> None:
-        """Forget what was read, so that it is read anew."""
-        self._statistics = None
-        self._matches.clear()
-
     def set_favourite(self, rules: str, on: bool) -> None:
         """Put a preset among the favourites, or take it out."""
-        name = str(read_rules(rules))
-        liked = self._liked()
-        if on != (name in liked):
-            self._prefer(favourites=(*liked, name) if on else tuple(each for each in liked if each != name))
+        self._keeper.favour(str(read_rules(rules)), on)
 
     def set_preference(self, name: str, value: Any) -> None:
         """Change how the table looks and behaves, see :class:`Preferences`."""
         if name not in PREFERENCES:
             raise PyramidError(f"preference: expected one of {', '.join(PREFERENCES)}, got {shown(name)}")
-        self._prefer(**{name: value})
+        self._keeper.prefer(**{name: value})
         self.clock.idle_s = IDLE_S if self.preferences.auto_pause else None
 
     def close(self) -> None:
@@ -395,7 +349,7 @@ class Session:
         with self.lock:
             self.clock.stop()
             self._save()
-            self._keep()
+            self._keeper.flush()
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
@@ -433,18 +387,10 @@ class Session:
 
     def _continue(self, rules: Rules, deal: Deal | None = None) -> bool:
         """Go on with the unfinished game of these rules, if there is one (of this deal, if one is asked for)."""
-        if self._store is None or not self.keeps_results:
+        found = self._keeper.load(rules, deal) if self.keeps_results else None
+        if found is None:
             return False
-        try:
-            saved = self._store.load(str(rules))
-        except StoreError as error:
-            self._lost(error, "read")
-            return False
-        if saved is None:
-            return False
-        game = Game.from_json(saved.game)
-        if game.rules != rules or (deal is not None and game.deal != deal):
-            return False
+        saved, game = found
         self._set_game(game)
         self._attempt, self._helped, self._touched = saved.attempt, saved.helped, True
         self.clock.reset(_seconds(saved.elapsed_s))
@@ -488,62 +434,20 @@ class Session:
         saved = SavedGame(
             self._attempt, str(self.rules), self.game.to_json(), self.clock.elapsed_s, self._helped, time.time()
         )
-        self._keep(lambda store: store.save(saved))
+        self._keeper.save(saved)
 
     def _record(self) -> None:
-        if self._store is None or not self.keeps_results:
+        if not self.keeps_results:
             return
         game = self.game
         result = Result(
             self._attempt, str(game.rules), game.deal.name, game.is_won, game.score, game.par, game.msc,
             self.clock.elapsed_s, game.moves_made, self._helped, time.time(),
         )  # fmt: skip
-        self._unkept.append(result)
-        self._keep()
+        self._keeper.record(result)
 
-    def _read_preferences(self) -> None:
-        try:
-            self.preferences = Preferences.read(self._store)
-        except StoreError as error:
-            self._lost(error, "read")
-
-    def _liked(self) -> tuple[str, ...]:
-        """The favourites, also those that another table has added meanwhile."""
-        try:
-            return (self.preferences if self._store is None else Preferences.read(self._store)).favourites
-        except StoreError:  # writing fails too, and is told
-            return self.preferences.favourites
-
-    def _prefer(self, **changes: Any) -> None:
-        self.preferences = self.preferences.replace(**changes)
-        self._keep(lambda store: self.preferences.write(store, changes))
-
-    def _keep(self, write: Callable[[Store], Any] | None = None) -> None:
-        """Write to the store, also the results that wait; where that fails the game goes on, and the player is told."""
-        if self._store is None:
-            return
-        for work in filter(None, (self._keep_results, write)):
-            try:
-                work(self._store)
-            except StoreError as error:
-                self._lost(error)
-        self._say_messages()
-
-    def _keep_results(self, store: Store) -> None:
-        """An attempt that has a result needs its save no more."""
-        while self._unkept:
-            store.record(self._unkept[0])
-            store.forget(self._unkept[0].attempt)
-            del self._unkept[0]
-            self._read_statistics()
-
-    def _lost(self, error: StoreError, what: str = "saved") -> None:
-        self.message = Message(f"Not {what}: {error}", "error")
-
-    def _say_messages(self) -> None:
-        told = self._store.take_messages() if self._store is not None else []
-        if told:
-            self.message = Message(" ".join(told), "error")
+    def _warn(self, text: str) -> None:
+        self.message = Message(text, "error")
 
     def _tell(self, message: Message) -> None:
         self.message = dataclasses.replace(message, text=short(message.text))
@@ -552,28 +456,6 @@ class Session:
     def _changed(self) -> None:
         self._version += 1
         self.on_change()
-
-
-def open_store(path: str | os.PathLike[str] | None = None) -> tuple[Store | None, Message | None]:
-    """The store of this user, or None and why there is none."""
-    try:
-        return Store(path), None
-    except StoreError as error:
-        return None, Message(f"Nothing is kept: {error}", "error")
-
-
-def open_cards(game: Game) -> dict[str, str]:
-    """The cards that lie open, by their spots."""
-    view = look(game)
-    found = {} if view.stock_top is None else {STOCK: str(view.stock_top)}
-    for row, places in enumerate(view.rows, 1):
-        for column, lying in enumerate(places, 1):
-            if lying.card is not None:
-                found[f"r{row}c{column}"] = str(lying.card)
-    for pile, waste in enumerate(view.piles):
-        for depth, card in enumerate(reversed(waste.cards)):
-            found[waste_spot(pile, depth)] = str(card)
-    return found
 
 
 def _seconds(kept: object) -> float:

@@ -56,7 +56,7 @@ def state_of(session: Session) -> dict[str, Any]:
     hint = () if session.hint is None or paused else spots_of(session.hint.move)
     marks = dataclasses.replace(marks_of(game), hinted=frozenset(hint))
     preferences = session.preferences
-    match, statistics = _match(session.match()), [_statistics(each) for each in session.shown_statistics()]
+    match, statistics = _match(session.match()), [_statistics(each) for each in session.statistics()]
     text, kind = _message(session)  # after what may fail to be read
     return {
         "version": session.version,

@@ -12,7 +12,8 @@ from pyramid_env.deal import Deal
 from pyramid_env.game import Game
 from pyramid_env.rules import Rules
 from pyramid_env.table.attached import AttachedEnv
-from pyramid_env.table.session import Session, open_store
+from pyramid_env.table.keeper import open_store
+from pyramid_env.table.session import Message, Session
 
 try:
     import anywidget
@@ -61,11 +62,10 @@ class Table(anywidget.AnyWidget):
         path: str | os.PathLike[str] | None = None,
         session: Session | None = None,
     ) -> None:
-        message = None
         if session is None:
-            store, message = open_store(path) if keep else (None, None)
+            store, trouble = open_store(path) if keep else (None, "")
             session = Session(rules, deal, store=store)
-            session.message = message or session.message
+            session.message = Message(trouble, "error") if trouble else session.message
         self.session: Final = session
         super().__init__(state=session.state())
         session.on_change = self._show
