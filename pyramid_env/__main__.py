@@ -62,7 +62,11 @@ def parser() -> argparse.ArgumentParser:
         help="the table as a page on localhost",
         description="Serve the table on localhost and open it in a browser. Games are saved after each move.",
     )
-    play.add_argument("rules", nargs="?", default="pyramid", help=f"{', '.join(PRESETS)}, or as microsoft:passes=1")
+    play.add_argument(
+        "rules",
+        nargs="?",
+        help=f"{', '.join(PRESETS)}, or as microsoft:passes=1; default: those chosen last, or pyramid",
+    )
     play.add_argument("--deal", metavar="NUMBER", help="number of a deal, or its cards; default: go on, or any")
     play.add_argument("--port", type=int, default=0, help="default: any free one")
     play.add_argument("--no-browser", dest="browser", action="store_false", help="do not open a browser")

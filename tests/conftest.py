@@ -1,5 +1,6 @@
 """What several test files share: a Chromium."""
 
+import importlib
 import os
 import shutil
 
@@ -17,6 +18,14 @@ def missing(what):
     if os.environ.get("CI"):
         pytest.fail(f"{what}, and this is CI")
     pytest.skip(what)
+
+
+def needs(module, extra):
+    """A module of an extra; skips with the reason without it, as :func:`missing`."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError:
+        return missing(f"the extra '{extra}' is not installed")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import gymnasium as gym
 import numpy as np
 import pytest
+from conftest import needs
 
 import pyramid_env as pe
 from pyramid_env import render
@@ -35,7 +36,7 @@ def game() -> Game:
 def pygame(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setenv("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    return pytest.importorskip("pygame", reason=f"pygame-ce {EXTRA}")
+    return needs("pygame", "render")
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
@@ -49,8 +50,8 @@ def test_an_svg_file_holds_the_drawing(game: Game, tmp_path: Path) -> None:
 
 
 def test_a_png_has_the_width_asked_for_and_its_labels_need_no_font(game: Game, tmp_path: Path) -> None:
-    pytest.importorskip("resvg_py", reason=f"resvg-py {EXTRA}")
-    image = pytest.importorskip("PIL.Image", reason=f"Pillow {EXTRA}")
+    needs("resvg_py", "render")
+    image = needs("PIL.Image", "render")
     path = tmp_path / "game.PNG"
     render.save_picture(game, path, width=415, appearance=Appearance("light"))
     with image.open(path) as opened:
@@ -88,7 +89,7 @@ def test_a_missing_folder_is_named(game: Game, tmp_path: Path) -> None:
 
 
 def test_a_gif_shows_every_position_and_rests_on_the_last(game: Game, tmp_path: Path) -> None:
-    image = pytest.importorskip("PIL.Image", reason=f"Pillow {EXTRA}")
+    image = needs("PIL.Image", "render")
     told: list[tuple[int, int]] = []
     before = game.to_json()
     path = tmp_path / "game.gif"
@@ -113,7 +114,7 @@ def test_a_gif_shows_every_position_and_rests_on_the_last(game: Game, tmp_path: 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # imageio-ffmpeg leaves its pipes open
 def test_an_mp4_has_the_size_and_the_length_asked_for(game: Game, tmp_path: Path) -> None:
-    ffmpeg = pytest.importorskip("imageio_ffmpeg", reason=f"imageio-ffmpeg {EXTRA}")
+    ffmpeg = needs("imageio_ffmpeg", "render")
     path = tmp_path / "game.mp4"
     render.save_film(game, path, fps=2, width=200, height=150)
     reader = ffmpeg.read_frames(str(path))
@@ -145,7 +146,7 @@ def test_films_that_can_not_be_are_refused(game: Game, tmp_path: Path, name: str
 
 
 def test_a_film_that_breaks_off_leaves_the_old_file(game: Game, tmp_path: Path) -> None:
-    pytest.importorskip("PIL.Image", reason=f"Pillow {EXTRA}")
+    needs("PIL.Image", "render")
     path = tmp_path / "game.gif"
     path.write_bytes(b"old")
 
@@ -175,7 +176,7 @@ def test_a_missing_package_is_named_with_its_extra(
 
 
 def test_gymnasium_records_a_video(tmp_path: Path) -> None:
-    pytest.importorskip("moviepy", reason=f"moviepy {EXTRA}")
+    needs("moviepy", "render")
     from gymnasium.wrappers import RecordVideo
 
     env = RecordVideo(

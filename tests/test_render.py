@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from conftest import needs
 
 import pyramid_env as pe
 from pyramid_env import render
@@ -518,8 +519,8 @@ def test_a_trace_shows_where_cards_have_left() -> None:
 @pytest.mark.parametrize("look", LOOKS[1:])
 def test_pixels_look_like_the_svg(look: Appearance) -> None:
     """Against a rasteriser: the same colours at the same places, but for the letters of labels and edges."""
-    resvg = pytest.importorskip("resvg_py", reason="resvg-py comes with the render extra")
-    image = pytest.importorskip("PIL.Image", reason="Pillow comes with the render extra")
+    resvg = needs("resvg_py", "render")
+    image = needs("PIL.Image", "render")
     for rules in ("pyramid", "giza", "till_dawn", "solitaire13_three_piles"):
         game = games_of(rules, moves=20)[-1]
         drawn = layout(render.look(game), large=look.large_cards)

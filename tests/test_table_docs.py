@@ -31,7 +31,8 @@ def parts(kind: str) -> set[str]:
     """What the page's script makes: controls by their data-control, or what is shown by its data-shows."""
     direct = set(re.findall(rf'"data-{kind}": "([\w-]+)"', SCRIPT))
     made = "button|check" if kind == "control" else "part"
-    return direct | set(re.findall(rf'\b(?:{made})\("([\w-]+)"', SCRIPT))
+    fields = set(re.findall(r'\bfield\(this\.\w+, "([\w-]+)"', SCRIPT)) if kind == "control" else set()
+    return direct | fields | set(re.findall(rf'\b(?:{made})\("([\w-]+)"', SCRIPT))
 
 
 def functions() -> dict[str, ast.FunctionDef]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from conftest import needs
 from numpy.typing import NDArray
 
 from agents import make_agent
@@ -664,7 +665,7 @@ def test_which_agents_remember() -> None:
 
 
 def test_watch_makes_a_table() -> None:
-    pytest.importorskip("anywidget")
+    needs("anywidget", "notebook")
     from pyramid_env.table import Table, watch
 
     table = watch(agent("tips"), 42)

@@ -15,6 +15,9 @@ Event = Mapping[str, Any]
 LONGEST_TEXT: Final = 1_000
 """Characters at most of a deal or of rules; two decks as text have 311."""
 
+SHORTEST_DECK: Final = 10
+"""Characters of the smallest deck as text; a shorter text is no deal, and its missing cards need not be listed."""
+
 LONGEST_SPOT: Final = 20
 """Characters at most of a spot or a card."""
 
@@ -72,6 +75,8 @@ def read_deal_number(deal: Deal | int | str | None) -> Deal | int | str | None:
         if not deal.strip():
             return None
         if not re.fullmatch("[0-9]+", deal.strip()):
+            if len(deal.strip()) < SHORTEST_DECK:
+                raise DeckError(f"deal: expected a number from 0 to {MAX_NUMBER}, or all cards as text, got {deal!r}")
             return deal
         digits = deal.strip().lstrip("0") or "0"
         deal = int(digits) if len(digits) <= len(str(MAX_NUMBER)) else MAX_NUMBER + 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pyramid_env.errors import IllegalMoveError
 from pyramid_env.game import Game
 from pyramid_env.render.spots import STOCK, waste_spot
@@ -30,6 +32,10 @@ def refuse(game: Game, spots: tuple[str, ...], cards: tuple[str, ...]) -> None:
         spots: one or two.
         cards: what lies open there, by name, ``""`` where nothing does: cards are called by their names.
     """
+    named = "+".join(card or spot for card, spot in zip(cards, spots, strict=True))
+    for spot, card in zip(spots, cards, strict=True):
+        if covers := _covers(game, spot, spots):
+            raise IllegalMoveError(f"{named}: {card} is covered by {' and '.join(covers)}")
     parts = list(spots)
     for at, (spot, card) in enumerate(zip(spots, cards, strict=True)):
         top, dot, _ = spot.partition(".")
@@ -45,3 +51,16 @@ def refuse(game: Game, spots: tuple[str, ...], cards: tuple[str, ...]) -> None:
         named = "+".join(card or part for card, part in zip(cards, parts, strict=True))
         raise IllegalMoveError(f"{named}: {reason}") from None
     raise IllegalMoveError(f"{text}: expected the spots of a legal move")
+
+
+def _covers(game: Game, spot: str, spots: tuple[str, ...]) -> list[str]:
+    """The cards that lie on a pyramid card, but for one that may leave with it."""
+    found = re.fullmatch(r"r([0-9])c([0-9])", spot)
+    if found is None:
+        return []
+    row, column = int(found[1]), int(found[2])
+    lying = open_cards(game)
+    over = [f"r{row + 1}c{at}" for at in (column, column + 1) if f"r{row + 1}c{at}" in lying]
+    if game.rules.overlap and len(over) == 1 and over[0] in spots:
+        return []
+    return [lying[each] for each in over]

@@ -7,12 +7,28 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from pyramid_env.deal import Deal
+from pyramid_env.errors import PyramidError
 from pyramid_env.game import Game
 from pyramid_env.rules import Rules
+from pyramid_env.rules import rules as read_rules
 from pyramid_env.table.preferences import Preferences
 from pyramid_env.table.store import Match, Result, SavedGame, Statistics, Store, StoreError
 
 T = TypeVar("T")
+
+DEFAULT_RULES: Final = "pyramid"
+
+LAST_RULES: Final = "rules"
+"""Name of the preference that holds the rules which were chosen last."""
+
+
+def last_rules(store: Store | None) -> str:
+    """The rules that were chosen last at a table; ``pyramid`` where none were, or none that are rules."""
+    try:
+        kept = None if store is None else store.preference(LAST_RULES, None)
+        return str(read_rules(kept)) if isinstance(kept, str) else DEFAULT_RULES
+    except PyramidError:
+        return DEFAULT_RULES
 
 
 def open_store(path: str | os.PathLike[str] | None = None) -> tuple[Store | None, str]:
@@ -91,6 +107,10 @@ class Keeper:
         """Forget what was read, so that it is read anew: another table may have finished games."""
         self._statistics = None
         self._matches.clear()
+
+    def remember(self, rules: str) -> None:
+        """These rules were chosen: the next page begins with them."""
+        self._write(lambda store: store.set_preference(LAST_RULES, rules))
 
     # ---- preferences -------------------------------------------------------------------------------------------------
 

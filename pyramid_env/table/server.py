@@ -26,7 +26,7 @@ from typing import Any, Final
 from pyramid_env.deal import Deal
 from pyramid_env.errors import PyramidError
 from pyramid_env.rules import Rules
-from pyramid_env.table.keeper import open_store
+from pyramid_env.table.keeper import last_rules, open_store
 from pyramid_env.table.session import Message, Session
 from pyramid_env.table.store import Store
 
@@ -112,7 +112,7 @@ class TableServer:
 
 
 def play(
-    rules: Rules | str = "pyramid",
+    rules: Rules | str | None = None,
     deal: Deal | int | str | None = None,
     *,
     port: int = 0,
@@ -123,7 +123,7 @@ def play(
     """Serve a table on localhost, and open it in a browser.
 
     Args:
-        rules: preset, text or Rules.
+        rules: preset, text or Rules; None: those that were chosen last at a table, or ``pyramid``.
         deal: a Deal, a number or text; None: the unfinished game of these rules, or a random deal.
         port: 0 takes any free one.
         browser: open the page.
@@ -135,16 +135,24 @@ def play(
     """
     store, trouble = open_store(path) if keep else (None, "")
     try:
-        session = Session(rules, deal, store=store)
+        session = Session(last_rules(store) if rules is None else rules, deal, store=store)
         session.message = Message(trouble, "error") if trouble else session.message
         server = TableServer(session, port, store=store)
     except BaseException:
         if store is not None:
             store.close()
         raise
+    threading.Thread(target=_warm_up, daemon=True).start()
     if browser:
         webbrowser.open(server.address)
     return server
+
+
+def _warm_up() -> None:
+    """Load the solver, or compile it (about a minute, once), before somebody asks."""
+    from pyramid_env.solver import solve
+
+    solve(0, "mini", objective="steps")
 
 
 class _Http(ThreadingHTTPServer):
@@ -234,8 +242,12 @@ class _Handler(BaseHTTPRequestHandler):
             event = None
         if not isinstance(event, dict) or len(body) < int(length):
             return self._refuse(HTTPStatus.BAD_REQUEST, "expected an event, an object as JSON")
-        self.server.session.handle(event)
-        self._send_json(self.server.session.state())
+        try:
+            self.server.session.handle(event)
+            state = self.server.session.state()
+        except Exception as error:  # a fault of ours; the page says it and the game goes on
+            return self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}")
+        self._send_json(state)
 
     def _asked(self) -> str | None:
         """What of the page is asked for; None, and refused, for those who may not ask."""

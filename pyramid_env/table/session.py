@@ -19,7 +19,7 @@ from pyramid_env.deal import Deal
 from pyramid_env.errors import IllegalMoveError, PyramidError
 from pyramid_env.game import Game
 from pyramid_env.moves import Move
-from pyramid_env.render.spots import spots_of
+from pyramid_env.render.spots import is_spot, spots_of
 from pyramid_env.rules import Rules
 from pyramid_env.rules import rules as read_rules
 from pyramid_env.table.clock import IDLE_S, Clock
@@ -108,6 +108,7 @@ class Session:
         self._rng: Final = np.random.default_rng()
         self._version = 0
         self._attempt, self._helped, self._touched = "", False, False
+        self._recorded = False  # has this attempt given its result?
         if not (deal is None and self._continue(chosen)):
             game = Game(deal, chosen)
             if not self._continue(chosen, game.deal):
@@ -161,6 +162,11 @@ class Session:
         now = str(self.rules)
         return tuple(sorted(self._keeper.statistics(), key=lambda each: (each.rules != now, each.rules)))
 
+    @property
+    def has_result(self) -> bool:
+        """Has this attempt given its result? Undo after the end leads back into such a one."""
+        return self._recorded
+
     def watching(self) -> dict[str, Any] | None:
         """What stands beside the board while an agent is watched; None: nobody is."""
         return None
@@ -182,8 +188,8 @@ class Session:
         """Do what an event of the page asks for.
 
         An event is a mapping with a ``type``: play (``spots``, ``cards``), undo, redo, restart, hint (``solver``),
-        outlook, new (``deal``, ``winnable``), daily, rules (``rules``), pause (``on``), awake, statistics, favourite
-        (``rules``, ``on``), preference (``name``, ``value``).
+        outlook, new (``deal``, ``winnable``), daily, rules (``rules``), pause (``on``), awake, idle, statistics,
+        favourite (``rules``, ``on``), preference (``name``, ``value``).
 
         Mistakes of the player become the message on the table; nothing is raised for them.
         """
@@ -196,6 +202,8 @@ class Session:
                 self._fall_asleep()
                 if kind not in _WITHOUT_HANDS:
                     return self._tell(Message(_IDLE))
+            if kind == "idle":  # of this page; somebody plays elsewhere, or Python does
+                return
             self.clock.touch()
             if kind == "awake":
                 return
@@ -224,6 +232,7 @@ class Session:
             "rules": lambda event: self.change_rules(rules_of(event)),
             "pause": lambda event: self.pause(flag_of(event, "on")),
             "awake": lambda event: None,
+            "idle": lambda event: None,
             "statistics": lambda event: self._keeper.reread(),
             "favourite": lambda event: self.set_favourite(rules_of(event), flag_of(event, "on")),
             "preference": lambda event: self.set_preference(text_of(event, "name"), event.get("value")),
@@ -240,8 +249,8 @@ class Session:
         if spots == ("draw",):
             self.game.play("draw")
             return
-        if not spots:
-            raise IllegalMoveError("play: expected the spots of one card or two, or draw")
+        if not spots or not all(map(is_spot, spots)):
+            raise IllegalMoveError("play: expected the spots of one card or two, such as r7c3 or waste1, or draw")
         lying = open_cards(self.game)
         now = tuple(lying.get(spot, "") for spot in spots)
         if cards and cards != now:
@@ -262,12 +271,16 @@ class Session:
             raise IllegalMoveError("The game is over: there is no move to show.")
         if solver:
             self._be_helped()
-        move = self.game.hint(solver=True, max_seconds=SOLVER_SECONDS) if solver else self.game.hint()
+        way = self.game._best_way(None, {"max_seconds": SOLVER_SECONDS / 3}) if solver else ()  # three searches at most
+        move = way[0] if way else self.game.hint()
         assert move is not None  # the game is not over
         text = self.game.describe(move)
-        self.hint = Hint(move, text, solver)
+        self.hint = Hint(move, text, bool(way))
         said = {"draw": "Draw a card", "recycle": "Turn the waste over"}.get(text, f"Play {text}")
-        self.message = Message(f"{said}, says the solver." if solver else f"{said}.")
+        if solver and not way:
+            self.message = Message(f"The solver knows no way that betters this. {said} is legal.")
+        else:
+            self.message = Message(f"{said}, says the solver." if solver else f"{said}.")
 
     def ask_outlook(self) -> None:
         """Say whether the game can still be won; the solver knows the hidden cards."""
@@ -283,8 +296,13 @@ class Session:
         elif found.status is Status.LIMIT:
             self.outlook, kind = f"Not decided within {SOLVER_SECONDS:.0f} seconds.", "info"
         else:
-            again = "Undo leads back." if self.game.can_undo else "Nobody could win this deal."
-            self.outlook, kind = f"It can't be won any more from here. {again}", "info"
+            start = self.game.copy()
+            start.restart()
+            lost = not self.game.can_undo or solve(start, objective="win", max_seconds=SOLVER_SECONDS).status is (
+                Status.UNWINNABLE
+            )
+            why = "Nobody could win this deal." if lost else "It can't be won any more from here. Undo leads back."
+            self.outlook, kind = why, "info"
         self.message = Message(self.outlook, kind)
 
     def new_game(self, deal: Deal | int | str | None = None, *, winnable: bool = False) -> None:
@@ -308,6 +326,7 @@ class Session:
         self._save()
         if not self._continue(chosen):
             self._begin(Game(Deal.random(self._rng, chosen), chosen))
+        self._keeper.remember(str(chosen))
         self._keeper.say_messages()
 
     def follow(self) -> None:
@@ -381,7 +400,7 @@ class Session:
     def _begin(self, game: Game) -> None:
         """A new attempt."""
         self._set_game(game)
-        self._attempt, self._helped = uuid.uuid4().hex, False
+        self._attempt, self._helped, self._recorded = uuid.uuid4().hex, False, False
         self._touched = game.can_undo or game.can_redo
         self.clock.reset()
 
@@ -393,6 +412,7 @@ class Session:
         saved, game = found
         self._set_game(game)
         self._attempt, self._helped, self._touched = saved.attempt, saved.helped, True
+        self._recorded = False
         self.clock.reset(_seconds(saved.elapsed_s))
         if game.is_over:  # the program ended between the last save and the result
             self._record()
@@ -404,7 +424,7 @@ class Session:
     def _set_game(self, game: Game) -> None:
         if self._game is not None:
             self._game.detach()  # whoever still holds it moves this table no more
-        self._game = LiveGame.of(game, self._moved)
+        self._game = LiveGame.of(game, self._moved, self.lock)
         self.paused, self.hint, self.outlook = False, None, None
 
     def _moved(self) -> None:
@@ -445,6 +465,7 @@ class Session:
             self.clock.elapsed_s, game.moves_made, self._helped, time.time(),
         )  # fmt: skip
         self._keeper.record(result)
+        self._recorded = True
 
     def _warn(self, text: str) -> None:
         self.message = Message(text, "error")

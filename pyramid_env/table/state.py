@@ -6,13 +6,14 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from pyramid_env import kernels
+from pyramid_env.game import Game
 from pyramid_env.moves import Move
 from pyramid_env.render import marks_of, svg
 from pyramid_env.render.spots import spots_of
 from pyramid_env.render.view import look
 from pyramid_env.rules import PRESETS, Rules
 from pyramid_env.rules import rules as read_rules
-from pyramid_env.table.store import Match, Statistics
+from pyramid_env.table.store import Statistics
 
 if TYPE_CHECKING:
     from pyramid_env.table.session import Session
@@ -56,7 +57,7 @@ def state_of(session: Session) -> dict[str, Any]:
     hint = () if session.hint is None or paused else spots_of(session.hint.move)
     marks = dataclasses.replace(marks_of(game), hinted=frozenset(hint))
     preferences = session.preferences
-    match, statistics = _match(session.match()), [_statistics(each) for each in session.statistics()]
+    match, statistics = _match(session), [_statistics(each) for each in session.statistics()]
     text, kind = _message(session)  # after what may fail to be read
     return {
         "version": session.version,
@@ -103,7 +104,15 @@ def rules_words(rules: Rules) -> str:
         stock = "all cards lie open"
     goal = "clear the pyramid" if rules.goal == "pyramid" else "remove all cards"
     passes = "as many passes as you like" if rules.passes is None else _count(rules.passes, "pass", "passes")
-    parts = [f"Make {rules.ranks}: {goal}", f"{stock}, {passes} through it"]
+    through = "" if rules.nothing_hidden and rules.passes == 1 else f", {passes} through it"
+    parts = [f"Make {rules.ranks}: {goal}", f"{stock}{through}"]
+    if rules.draw_count > 1 and through:
+        where = f"{rules.waste_piles} piles" if rules.waste_piles > 1 else "one pile"
+        parts.append(f"a draw turns {rules.draw_count} cards onto {where}")
+    if rules.pair_stock_waste:
+        parts.append("it may pair with the waste's top")
+    if rules.end_on_exhausted:
+        parts.append("the game ends with the last card of the stock")
     if rules.pair_waste_two:
         parts.append("the two uppermost waste cards may pair")
     if rules.pair_waste_tops:
@@ -121,15 +130,12 @@ def _message(session: Session) -> tuple[str, str]:
     if session.paused:
         return "Paused. The board is hidden and the clock stands.", "info"
     if game.is_won:
-        return f"Won in {clock_words(session.clock.elapsed_s)} with {_count(game.moves_made, 'move')}.", "good"
+        took = f"Won in {clock_words(session.clock.elapsed_s)} with {_count(game.moves_made, 'move')}."
+        return took + _match_words(session), "good"
     if game.is_over:
-        left = _count(game.cards_left, "card")
         cleared = "The pyramid is cleared. " if game.cleared_in else ""
-        return (
-            f"{cleared}No moves left, {left} remain. Undo leads back, Restart deals the same cards again, "
-            "New deals others.",
-            "info",
-        )
+        next_steps = "Undo leads back, Restart deals the same cards again, New deals others."
+        return f"{cleared}{_why_over(game)} {next_steps}{_match_words(session)}", "info"
     if _all_known(session) and game.is_stuck:
         return (
             "No removal is possible any more, whatever is drawn. Undo leads back, Restart or New begin again.",
@@ -140,9 +146,30 @@ def _message(session: Session) -> tuple[str, str]:
     return "", "info"
 
 
+def _why_over(game: Game) -> str:
+    """Why a game that is not won has ended."""
+    left = f"{game.cards_left} {'card remains' if game.cards_left == 1 else 'cards remain'}"
+    pyramid, stock, cursor, pass_number, _ = game.state.tolist()
+    if kernels.is_finished(kernels.table(game.rules), pyramid, stock, cursor, pass_number):
+        return f"The stock is exhausted, which ends the game: {left}."
+    if game.rules.passes is None and stock:
+        return f"No moves left, and no run through the stock would bring one: {left}."
+    return f"No moves left, {left}."
+
+
+def _match_words(session: Session) -> str:
+    """How a match has ended, if it has with this game."""
+    match = session.match()
+    if match is None or not (match.is_complete and session.has_result):
+        return ""
+    return f" Match {match.number}: {match.total}, {'par or better' if match.is_par else 'below par'}."
+
+
 def _all_known(session: Session) -> bool:
     """Has the player seen every card? Only then may be said that a game is lost."""
     game = session.game
+    if game.rules.draw_count > game.rules.waste_piles:  # cards are turned under others
+        return False
     return game.pass_number > 1 or int(game.state[kernels.CURSOR]) == game.rules.stock_size
 
 
@@ -176,12 +203,16 @@ def _is_rules(text: str) -> bool:
     return True
 
 
-def _match(match: Match | None) -> dict[str, Any] | None:
+def _match(session: Session) -> dict[str, Any] | None:
+    """The match that the running game belongs to: a new one begins with the first deal after a complete one."""
+    match = session.match()
     if match is None:
         return None
+    begins = match.is_complete and not session.has_result
+    scores = [] if begins else list(match.scores)
     return {
-        "number": match.number, "games": match.games, "scores": list(match.scores), "total": match.total,
-        "complete": match.is_complete, "par": match.is_par,
+        "number": match.number + begins, "games": match.games, "game": max(1, len(scores) + (not session.has_result)),
+        "scores": scores, "total": sum(scores), "complete": match.is_complete and not begins, "par": match.is_par,
     }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from pyramid_env.rules import Rules
 from pyramid_env.table.attached import AttachedEnv
 from pyramid_env.table.keeper import open_store
 from pyramid_env.table.session import Message, Session
+from pyramid_env.table.store import Store
 
 try:
     import anywidget
@@ -52,6 +53,7 @@ class Table(anywidget.AnyWidget):
     _esm = STATIC / "table.js"
     _css = STATIC / "table.css"
     state = traitlets.Dict().tag(sync=True)
+    _own_store: Store | None = None
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class Table(anywidget.AnyWidget):
         if session is None:
             store, trouble = open_store(path) if keep else (None, "")
             session = Session(rules, deal, store=store)
+            self._own_store = store
             session.message = Message(trouble, "error") if trouble else session.message
         self.session: Final = session
         super().__init__(state=session.state())
@@ -92,6 +95,16 @@ class Table(anywidget.AnyWidget):
     def attach(self, env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
         """An environment whose steps and resets show on this table; step the returned one."""
         return AttachedEnv(env, self.session)
+
+    def close(self) -> None:
+        """Take the table away; the running game stays saved."""
+        if session := getattr(self, "session", None):
+            session.on_change = lambda: None
+            session.close()
+        if self._own_store is not None:
+            self._own_store.close()
+            self._own_store = None
+        super().close()
 
     def _show(self) -> None:
         self.state = self.session.state()

@@ -6,8 +6,10 @@ const IDLE_MS = 300_000; // as IDLE_S in clock.py
 const AWAKE_MS = 60_000; // how often Python hears that somebody is still there
 const DRAG_FROM = 6; // pixels from which a press is a drag
 const REACH = 1.15; // card widths within which a target attracts a dragged card
+const HOME = 0.6; // card widths within which a dragged card is put back
 
 const ICONS = {
+  draw: "M5 3h9v13H5zM10 8l9 2-3 12-8.5-2M9.5 7v5M7.5 10l2 2 2-2",
   undo: "M9 7L4 12l5 5M4 12h11a5 5 0 0 1 0 10h-2",
   redo: "M15 7l5 5-5 5M20 12H9a5 5 0 0 0 0 10h2",
   restart: "M5 12a7 7 0 1 0 2.6-5.4M8 2v5h5",
@@ -29,6 +31,8 @@ const ICONS = {
   last: "M18 5v14M5 5l9 7-9 7z",
   hand: "M8 12V6a1.5 1.5 0 0 1 3 0v5-7a1.5 1.5 0 0 1 3 0v7-5a1.5 1.5 0 0 1 3 0v8c0 4-2 7-6 7-3 0-4.5-1.5-6-4l-2-3.5a1.5 1.5 0 0 1 2.6-1.5z",
 };
+
+const COPIED = /^Pyramid solitaire, (.+), (deal \d+|[^,]+)$/;
 
 const KEYS = [
   ["Arrow keys", "go from card to card"],
@@ -116,7 +120,7 @@ class TableView {
     const send = (type, more = {}) => () => this.send({ type, ...more });
     this.presets = make("select", {
       class: "pt-presets", "data-control": "rules", "aria-label": "Rules",
-      onchange: () => this.send({ type: "rules", rules: this.presets.value }),
+      onchange: () => { this.send({ type: "rules", rules: this.presets.value }); this.focusBoard(); },
     });
     const star = button("star", "Favourite", () => {
       this.send({ type: "favourite", rules: this.state.rules, on: !this.isFavourite() });
@@ -132,6 +136,7 @@ class TableView {
       make("span", { class: "pt-group" }, button("undo", "Undo", send("undo")), button("redo", "Redo", send("redo"))),
       make(
         "span", { class: "pt-group" },
+        button("draw", "Draw", () => this.draw()),
         button("hint", "Hint", send("hint", { solver: false })),
         button("best", "The solver's best move", send("hint", { solver: true }), { "data-word": "Best" }),
         button("outlook", "Can it still be won?", send("outlook"), { "data-word": "Winnable?" }),
@@ -145,7 +150,10 @@ class TableView {
         button("full", "Full screen", () => this.fullScreen()),
       ),
     );
-    this.status = make("div", { class: "pt-status" });
+    this.copyButton = make("button", {
+      type: "button", class: "pt-copy", "data-control": "copy", title: "Copy the deal, to share it", onclick: () => this.copyDeal(this.copyButton),
+    }, "deal", icon("copy"));
+    this.status = make("div", { class: "pt-status" }, this.copyButton);
     this.board = make("div", { class: "pt-board" });
     this.message = make("div", { class: "pt-message", role: "status", "aria-live": "polite" });
     this.veil = make(
@@ -159,7 +167,7 @@ class TableView {
     this.settings = this.buildSettings();
     this.help = this.buildHelp();
     this.root = make(
-      "div", { class: "pt", role: "region", "aria-label": "Pyramid solitaire" },
+      "div", { class: "pt", tabindex: "-1", role: "region", "aria-label": "Pyramid solitaire" },
       this.bar, this.status,
       make("div", { class: "pt-middle" }, make("div", { class: "pt-felt" }, this.board, this.veil, this.message), this.watch),
       this.newDialog, this.statisticsDialog, this.settings, this.help,
@@ -181,6 +189,7 @@ class TableView {
       make("form", { method: "dialog", class: "pt-close" }, make("button", { class: "pt-plain", "data-control": "close" }, "Close")),
     );
     made.addEventListener("click", (event) => { if (event.target === made) made.close(); });
+    made.addEventListener("close", () => this.focusBoard());
     return made;
   }
 
@@ -194,23 +203,28 @@ class TableView {
       autocomplete: "off", spellcheck: "false", autocapitalize: "off",
     });
     this.winnable = make("input", { type: "checkbox", "data-control": "winnable" });
-    const deal = (event, more) => { event.preventDefault(); made.close(); this.send({ type: "new", ...more }); };
+    const ask = (event) => { made.close(); this.send(event); };
+    /** A line with a field of its own: Enter there means its own button; without a word it does nothing. */
+    const field = (input, control, label, event) => make(
+      "form", { class: "pt-line", onsubmit: (submitted) => { submitted.preventDefault(); if (input.value.trim()) ask(event(input.value.trim())); } },
+      input, make("button", { type: "submit", class: "pt-plain", "data-control": control }, label),
+    );
     const made = this.dialog(
       "New deal",
-      make(
-        "form", { class: "pt-lines", onsubmit: (event) => deal(event, { deal: this.numberField.value }) },
-        make("p", { class: "pt-line" },
-          make("button", { type: "button", class: "pt-big", "data-control": "random", onclick: (event) => deal(event, { winnable: this.winnable.checked }) }, "Random deal"),
-          make("label", {}, this.winnable, " one that can be won"),
-        ),
-        make("p", { class: "pt-line" },
-          make("button", { type: "button", class: "pt-plain", "data-control": "daily", onclick: (event) => { event.preventDefault(); made.close(); this.send({ type: "daily" }); } }, "Deal of the day"),
-        ),
-        make("p", { class: "pt-line" }, this.numberField, make("button", { type: "submit", class: "pt-plain", "data-control": "deal" }, "Deal it")),
-        make("p", { class: "pt-line" }, this.rulesField, make("button", { type: "button", class: "pt-plain", "data-control": "other-rules",
-          onclick: () => { made.close(); this.send({ type: "rules", rules: this.rulesField.value.trim() }); } }, "Play these rules")),
-        make("p", { class: "pt-note" }, "A number is the same cards for everyone, for ever. A deal that you leave after a move counts as played."),
+      make("p", { class: "pt-line" },
+        make("button", { type: "button", class: "pt-big", "data-control": "random", onclick: () => ask({ type: "new", winnable: this.winnable.checked }) }, "Random deal"),
+        make("label", {}, this.winnable, " one that can be won"),
       ),
+      make("p", { class: "pt-line" },
+        make("button", { type: "button", class: "pt-plain", "data-control": "daily", onclick: () => ask({ type: "daily" }) }, "Deal of the day"),
+      ),
+      field(this.numberField, "deal", "Deal it", (text) => {
+        const copied = text.match(COPIED); // what the copy button gives
+        if (copied && copied[1] !== this.state.rules) this.send({ type: "rules", rules: copied[1] });
+        return { type: "new", deal: (copied ? copied[2] : text).replace(/^(deal |#)\s*/i, "") };
+      }),
+      field(this.rulesField, "other-rules", "Play these rules", (rules) => ({ type: "rules", rules })),
+      make("p", { class: "pt-note" }, "A number is the same cards for everyone, for ever. A deal that you leave after a move counts as played."),
     );
     return made;
   }
@@ -254,6 +268,9 @@ class TableView {
       this.stoppers.push(() => target.removeEventListener(type, handler, options));
     };
     on(this.board, "pointerdown", (event) => this.press(event));
+    on(this.root, "pointerdown", (event) => { // beside the cards: the keys stay the table's
+      if (!event.target.closest("button, input, select, label, a, dialog, [data-spot]")) { event.preventDefault(); this.focusBoard(); }
+    });
     on(this.board, "pointermove", (event) => this.move(event));
     on(this.board, "pointerup", (event) => this.release(event));
     on(this.board, "pointercancel", () => this.endDrag());
@@ -286,6 +303,11 @@ class TableView {
     this.waiting += 1;
     const sent = this.waiting;
     setTimeout(() => { if (this.waiting >= sent && this.waiting) this.root.classList.add("pt-waiting"); }, 250);
+    if (event.type === "outlook" || event.solver) {
+      setTimeout(() => {
+        if (this.waiting >= sent && this.waiting) this.message.textContent = "The solver thinks; the very first time it is compiled, about a minute";
+      }, 700);
+    }
     this.model.send(event);
   }
 
@@ -295,8 +317,8 @@ class TableView {
     if (state.running && this.time) this.time.textContent = clockWords(state.elapsed_s + (Date.now() - this.shownAt) / 1000);
     if (!state.running || state.paused) return;
     if (state.preferences.auto_pause && Date.now() - this.lastTouch > IDLE_MS) {
-      this.lastTouch = Date.now();
-      this.send({ type: "pause", on: true });
+      this.lastTouch = Date.now() - IDLE_MS + 2_000; // ask again: Python knows whether somebody plays elsewhere
+      this.model.send({ type: "idle" });
     } else if (Date.now() - this.lastAwake > AWAKE_MS && Date.now() - this.lastTouch < AWAKE_MS) {
       this.lastAwake = Date.now();
       this.model.send({ type: "awake" });
@@ -312,11 +334,11 @@ class TableView {
     this.shownAt = Date.now();
     this.lastAwake = Date.now();
     this.waiting = 0;
+    this.played = null; // the spot whose card was just sent for
     this.root.classList.remove("pt-waiting");
     this.root.dataset.theme = state.preferences.theme;
     this.root.dataset.version = state.version;
     this.root.classList.toggle("pt-over", state.over);
-    this.root.classList.toggle("pt-won", state.won);
     this.root.classList.toggle("pt-paused", state.paused);
     this.showBar(state);
     this.showStatus(state);
@@ -344,11 +366,14 @@ class TableView {
     star.setAttribute("aria-pressed", String(this.isFavourite()));
     const playing = !state.paused && !state.over;
     const able = {
-      undo: state.can_undo, redo: state.can_redo, restart: !state.paused && (state.can_undo || state.can_redo), hint: playing, best: playing,
+      draw: playing && state.draw, undo: state.can_undo, redo: state.can_redo, restart: !state.paused && (state.can_undo || state.can_redo), hint: playing, best: playing,
       outlook: playing, pause: !state.over,
     };
     const had = this.scope.activeElement;
     for (const [name, on] of Object.entries(able)) this.buttons[name].disabled = !on;
+    const drawing = state.draw === "recycle" ? "Turn the waste over" : "Draw";
+    this.buttons.draw.setAttribute("aria-label", drawing);
+    this.buttons.draw.title = drawing;
     if (had && had.disabled && this.root.contains(had)) this.board.querySelector("[tabindex='0']")?.focus({ preventScroll: true });
     const word = state.paused ? "Go on" : "Pause";
     this.buttons.pause.setAttribute("aria-label", word);
@@ -363,10 +388,9 @@ class TableView {
     this.time = make("span", { class: "pt-time", "data-shows": "time", role: "timer", "aria-label": "Time" }, clockWords(state.elapsed_s));
     const part = (name, text) => make("span", { "data-shows": name }, text);
     const deal = state.deal === null ? "own cards" : `deal ${state.deal}`;
-    const copy = make("button", {
-      type: "button", class: "pt-copy", "data-control": "copy", "aria-label": `Copy: ${deal}`, title: "Copy the deal, to share it",
-      onclick: () => this.copyDeal(copy),
-    }, deal, icon("copy"));
+    const copy = this.copyButton;
+    copy.setAttribute("aria-label", `Copy: ${deal}`);
+    copy.firstChild.data = deal;
     const match = state.match;
     this.time.hidden = Boolean(state.watch);
     const parts = [
@@ -376,14 +400,14 @@ class TableView {
       match ? part("match", this.matchWords(match)) : null,
       state.keeps || state.watch ? null : part("keeps", "not saved"),
     ];
-    this.status.replaceChildren(...parts.filter(Boolean));
+    while (copy.nextSibling) copy.nextSibling.remove(); // the button stays, and so does its focus
+    this.status.append(...parts.slice(1).filter(Boolean));
   }
 
   matchWords(match) {
-    const played = match.scores.length;
     const total = number(match.total, 0);
     if (match.complete) return `match ${match.number}: ${total}, ${match.par ? "par or better" : "below par"}`;
-    return `match ${match.number}: game ${played + 1} of ${match.games}, total ${total}`;
+    return `match ${match.number}: game ${match.game} of ${match.games}, total ${total}`;
   }
 
   async copyDeal(button) {
@@ -485,6 +509,7 @@ class TableView {
   activate(spot) {
     const group = this.spots().get(spot);
     if (!group || this.state.paused) return;
+    if (this.played === spot) return; // the second half of a double click: what lay there is on its way
     const chosen = this.chosen;
     if (chosen && chosen.spot === spot) return this.choose(null);
     if (chosen && this.moveOf(chosen.spot, spot)) return this.play([chosen.spot, spot]);
@@ -515,6 +540,7 @@ class TableView {
     const groups = this.spots();
     const cards = spots.map((spot) => groups.get(spot)?.dataset.card ?? "");
     this.chosen = null;
+    this.played = spots.at(-1);
     this.send({ type: "play", spots, cards });
   }
 
@@ -541,7 +567,7 @@ class TableView {
     const group = event.target.closest?.("[data-spot]");
     if (!group || !this.board.contains(group)) { this.choose(null); return; }
     const spot = group.dataset.spot;
-    this.drag = { spot, group, from: { x: event.clientX, y: event.clientY }, start: this.point(event), id: event.pointerId, ghost: null, target: null };
+    this.drag = { spot, group, from: { x: event.clientX, y: event.clientY }, start: this.point(event), id: event.pointerId, ghost: null, target: null, away: 0 };
     try { this.board.setPointerCapture(event.pointerId); } catch { /* a pointer that is gone already */ }
     if (group.dataset.card) event.preventDefault();
     if (!this.choosable().includes(group)) return;
@@ -561,9 +587,11 @@ class TableView {
     const here = { x: home.x + at.x - drag.start.x, y: home.y + at.y - drag.start.y };
     const middle = { x: drag.centre.x + here.x - home.x, y: drag.centre.y + here.y - home.y };
     let nearest = null;
-    for (const target of drag.targets) {
+    const fromHome = Math.hypot(here.x - home.x, here.y - home.y);
+    drag.away = fromHome / drag.width;
+    for (const target of drag.targets) { // one that is nearer than the card's own place
       const distance = Math.hypot(target.centre.x - middle.x, target.centre.y - middle.y);
-      if (distance < REACH * drag.width && (!nearest || distance < nearest.distance)) nearest = { ...target, distance };
+      if (distance < Math.min(REACH * drag.width, fromHome) && (!nearest || distance < nearest.distance)) nearest = { ...target, distance };
     }
     if (drag.target && drag.target !== nearest?.group) drag.target.classList.remove("pyr-target");
     drag.target = nearest?.group ?? null;
@@ -588,16 +616,19 @@ class TableView {
   release(event) {
     const drag = this.drag;
     if (!drag || event.pointerId !== drag.id) return;
-    const { spot, target, ghost } = drag;
+    const { spot, target, ghost, away } = drag;
     this.endDrag();
-    if (!ghost) return this.activate(spot);
-    if (target) return this.play([spot, target.dataset.spot]);
     const under = this.scope.elementsFromPoint(event.clientX, event.clientY).map((each) => each.closest?.("[data-spot]"))
-      .find((each) => each && this.board.contains(each) && each.dataset.spot !== spot);
-    if (under?.dataset.card) {
+      .filter((each) => each && this.board.contains(each));
+    if (!ghost) return under.includes(drag.group) ? this.activate(spot) : undefined;
+    if (target) return this.play([spot, target.dataset.spot]);
+    const other = under.find((each) => each.dataset.spot !== spot && each.dataset.card);
+    if (away < HOME) return; // put back
+    if (this.moveOf(spot)) return this.play([spot]); // a king, dragged off
+    if (other) {
       const groups = this.spots();
-      this.explain([spot, under.dataset.spot], [groups.get(spot)?.dataset.card ?? "", under.dataset.card]);
-    } else if (this.moveOf(spot)) this.play([spot]); // a king, dragged off
+      this.explain([spot, other.dataset.spot], [groups.get(spot)?.dataset.card ?? "", other.dataset.card]);
+    }
   }
 
   endDrag() {
@@ -629,10 +660,12 @@ class TableView {
       d: () => (this.state.draw && !this.state.paused ? this.draw() : this.explain(["draw"], [])), u: () => this.buttons.undo.click(), r: () => this.buttons.redo.click(),
       h: () => this.buttons.hint.click(), b: () => this.buttons.best.click(), w: () => this.buttons.outlook.click(),
       n: () => this.openNew(), p: () => this.buttons.pause.click(), s: () => this.openStatistics(), f: () => this.fullScreen(),
-      "?": () => this.open(this.help), Escape: () => this.choose(null),
+      "?": () => this.open(this.help), Escape: () => { this.endDrag(); this.choose(null); },
     };
     if (onCard && ["Enter", " "].includes(event.key)) actions[letter] = () => this.activate(onCard.dataset.spot);
-    if (onCard && event.key.startsWith("Arrow")) actions[letter] = () => this.walk(onCard, event.key);
+    if (event.key.startsWith("Arrow") && !event.target.closest("button")) {
+      actions[letter] = () => (onCard ? this.walk(onCard, event.key) : this.focusBoard());
+    }
     if (!actions[letter]) return;
     event.preventDefault();
     event.stopPropagation();
@@ -650,6 +683,10 @@ class TableView {
       if (along > 0.05 && (!best || along + 2 * aside < best.cost)) best = { group, cost: along + 2 * aside };
     }
     if (best) { this.setTabStop(best.group); best.group.focus({ preventScroll: true }); }
+  }
+
+  focusBoard() {
+    (this.board.querySelector("[tabindex='0']") ?? this.root).focus({ preventScroll: true });
   }
 
   setTabStop(group) {
@@ -678,7 +715,7 @@ class TableView {
   }
 
   openNew() {
-    this.numberField.value = "";
+    this.numberField.value = this.rulesField.value = "";
     this.open(this.newDialog);
   }
 
@@ -704,7 +741,7 @@ class TableView {
         ["played", each.played], ["won", each.helped ? `${each.won} (${each.helped} with help)` : each.won], ["share", percent(each.share)],
         ["best", each.best_time ?? "–"], ["streak", each.current_streak], ["longest", each.longest_streak],
         ["par", each.average_msc == null ? number(each.average_par) : `${number(each.average_par)} (${number(each.average_msc, 0)} points)`],
-      ].map(([name, value]) => make("td", { "data-shows": name }, String(value))),
+      ].map(([name, value], at) => make("td", { "data-shows": name, "data-label": heads[at + 1] }, String(value))),
     ));
     holder.replaceChildren(make(
       "table", { class: "pt-table" },
@@ -723,7 +760,6 @@ class TableView {
   showWatch(state) {
     const watch = state.watch;
     this.watch.hidden = !watch;
-    this.root.classList.toggle("pt-watching", Boolean(watch));
     if (!watch) return;
     if (!this.watchParts) this.buildWatch();
     const parts = this.watchParts;
