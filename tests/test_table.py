@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -35,6 +35,7 @@ from pyramid_env.table.attached import AttachedEnv
 from pyramid_env.table.clock import Clock
 from pyramid_env.table.events import LONGEST_MISTAKE
 from pyramid_env.table.explain import open_cards
+from pyramid_env.table.keeper import last_rules
 from pyramid_env.table.live import LiveGame
 from pyramid_env.table.preferences import Preferences
 from pyramid_env.table.store import StoreError
@@ -1104,6 +1105,85 @@ def test_no_environment_of_ours_is_refused() -> None:
         AttachedEnv(gym.make("CartPole-v1"), session)
 
 
+# ---- threads, ends, solver, last rules -------------------------------------------------------------------------------
+
+
+def test_python_and_hand_may_play_at_the_same_time() -> None:
+    session = Session("pyramid", 42)
+    stop, faults = threading.Event(), list[BaseException]()
+
+    def by_hand() -> None:
+        try:
+            while not stop.is_set():
+                session.handle({"type": "undo"})
+                session.handle({"type": "redo"})
+        except BaseException as error:
+            faults.append(error)
+
+    hand = threading.Thread(target=by_hand)
+    hand.start()
+    for _ in range(300):
+        with suppress(PyramidError):
+            session.game.play("draw")
+    stop.set()
+    hand.join()
+    assert faults == []
+    replayed = Game(42)
+    for move in session.game.history:
+        replayed.play(move)
+    assert (replayed.state == session.game.state).all()
+
+
+def test_a_page_that_is_idle_pauses_only_where_nobody_plays_elsewhere() -> None:
+    now = [0.0]
+    session = Session("pyramid", 42, now=lambda: now[0])
+    session.game.play("draw")
+    now[0] = 299.0
+    session.handle({"type": "idle"})
+    assert not session.paused
+    session.game.play("draw")  # from Python
+    now[0] = 400.0
+    session.handle({"type": "idle"})
+    assert not session.paused
+    now[0] = 600.0
+    session.handle({"type": "idle"})
+    assert session.paused
+
+
+def test_why_a_game_ended_is_said_as_its_rules_have_it() -> None:
+    exhausted = Session("solitaire13:end_on_exhausted=on", 1)
+    while not exhausted.game.is_over:
+        exhausted.game.play("draw")
+    assert told(exhausted).startswith("info: The stock is exhausted, which ends the game: 52 cards remain.")
+    for number in range(50):
+        unlimited = Session("tuts_tomb", number)
+        while not unlimited.game.is_over and unlimited.game.moves_made < 500:
+            unlimited.game.play(unlimited.game.legal_moves[0])
+        if unlimited.game.is_over and not unlimited.game.is_won and unlimited.game.state[1]:
+            assert "no run through the stock would bring one" in told(unlimited)
+            return
+    raise AssertionError("expected a game that ends with cards in the stock")
+
+
+def test_the_solver_says_what_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = next(n for n in range(20) if not pe.solve(n, "one_pass", objective="win").value)
+    session = Session("one_pass", lost)
+    send(session, "play", spots=["draw"])
+    assert send(session, "outlook")["message"]["text"] == "Nobody could win this deal."
+    monkeypatch.setattr(Game, "_best_way", lambda *_: ())  # the limits have ended its search
+    said = send(Session("pyramid", 42), "hint", solver=True)["message"]["text"]
+    assert said == "The solver found no way that betters this. You can: play Kd."
+
+
+def test_the_rules_that_were_chosen_last_come_back(store: Store) -> None:
+    assert last_rules(None) == last_rules(store) == "pyramid"
+    session = Session("pyramid", 1, store=store)
+    send(session, "rules", rules="microsoft:passes=1")
+    assert last_rules(store) == "microsoft:passes=1"
+    store.set_preference("rules", "no rules at all")
+    assert last_rules(store) == "pyramid"
+
+
 # ---- the widget ------------------------------------------------------------------------------------------------------
 
 
@@ -1131,6 +1211,19 @@ def test_a_table_outside_a_notebook_is_a_table(table: Any, path: Path) -> None:
     env = table.attach(make())
     env.reset(options={"deal": 9})
     assert table.state["deal"] == "9"
+
+
+def test_a_table_that_is_closed_lets_go_of_its_file_and_hears_no_more(table: Any, path: Path) -> None:
+    table.game.play("Kd")
+    shown = table.state
+    held = table.game
+    table.close()
+    held.play("draw")
+    assert table.state is shown
+    again = pe.Table("pyramid", path=path)
+    assert (again.game.deal.deal_number, again.game.moves_made) == (42, 1)
+    again.close()
+    again.close()
 
 
 def test_a_table_that_keeps_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -278,7 +278,7 @@ class Session:
         self.hint = Hint(move, text, bool(way))
         said = {"draw": "Draw a card", "recycle": "Turn the waste over"}.get(text, f"Play {text}")
         if solver and not way:
-            self.message = Message(f"The solver knows no way that betters this. {said} is legal.")
+            self.message = Message(f"The solver found no way that betters this. You can: {said[0].lower()}{said[1:]}.")
         else:
             self.message = Message(f"{said}, says the solver." if solver else f"{said}.")
 
