@@ -1,7 +1,7 @@
 """Pixels: the drawing of the SVG as an array of colours, with numpy alone; cards are drawn once a size and copied then.
 
-Why not the SVG through a rasteriser: at 600 x 800 one core makes 220 to 700 of these pictures a second, by preset, and
-7 to 20 through resvg, one of the fastest (benchmarks/bench_render.py prints both in one run); watching a training run
+Why not the SVG through a rasteriser: at 600 x 800 one core makes 400 to 850 of these pictures a second, by preset, and
+14 to 20 through resvg, one of the fastest (benchmarks/bench_render.py prints both in one run); watching a training run
 takes 60. And this needs no further package.
 """
 
