@@ -64,10 +64,10 @@ def test_links_lead_to_files(path):
 def execute(tmp_path, monkeypatch):
     """Run a notebook in a kernel of this interpreter, which sees nothing of the user's and leaves nothing behind."""
     try:
-        import anywidget  # noqa: F401
+        import anywidget  # noqa: F401 - is it there?
         import nbclient
         import nbformat
-        import torch  # noqa: F401
+        import torch  # noqa: F401 - is it there?
     except ModuleNotFoundError as error:
         missing(f"{error.name} is not installed: the notebooks need the extras 'train', 'notebook' and 'browser'")
     kernel = tmp_path / "jupyter" / "kernels" / "python3"

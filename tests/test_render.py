@@ -260,16 +260,16 @@ def test_marks_take_any_keys_of_spots_and_refuse_others() -> None:
         with pytest.raises(pe.errors.PyramidError, match=r"selected: expected spots such as r7c3.*got"):
             Marks(selected=wrong)  # type: ignore[arg-type]  # the wrong type is the subject
     with pytest.raises(pe.errors.PyramidError, match="marks: expected Marks or None, got"):
-        render.svg(Game(1), marks={"r7c1"})  # type: ignore[arg-type]
+        render.svg(Game(1), marks={"r7c1"})
 
 
 def test_appearances_that_are_none_are_refused() -> None:
     for theme in ("night", None, ["dark"]):
         with pytest.raises(pe.errors.PyramidError, match="theme: expected one of auto, light, dark, got"):
-            Appearance(theme)  # type: ignore[arg-type]
+            Appearance(theme)
     for switch in ("four_colours", "large_cards"):
         with pytest.raises(pe.errors.PyramidError, match=f"{switch}: expected True or False, got 1"):
-            Appearance(**{switch: 1})  # type: ignore[arg-type]
+            Appearance(**{switch: 1})
 
 
 def luminance(colour: str) -> float:
@@ -445,7 +445,7 @@ def test_a_deal_shows_the_table_and_no_card_of_the_stock() -> None:
 def test_a_solution_shows_its_evidence_as_a_table() -> None:
     solution = pe.solve(Game(3, "mini"), objective="score")
     table = ElementTree.fromstring(solution._repr_html_())
-    told = {str(row.findtext("th")): "".join(row.find("td").itertext()) for row in table}  # type: ignore[union-attr]
+    told = {str(row.findtext("th")): "".join(row.find("td").itertext()) for row in table}
     assert told["status"] == "optimal"
     assert told["value"] == str(solution.value)
     assert told["bound"] == str(solution.bound)

@@ -376,9 +376,9 @@ def test_many_who_play_at_once_play_one_game(server: TableServer) -> None:
 def test_a_port_that_is_taken_or_none_is_one_clear_error(server: TableServer, tmp_path: Path) -> None:
     for port in (server.port, -1, 65_536, True, "80", 80.0, None):
         with pytest.raises(PyramidError, match=r"^port( \d+)?: expected a "):
-            TableServer(Session("mini", 1), port)  # type: ignore[arg-type]
+            TableServer(Session("mini", 1), port)
         with pytest.raises(PyramidError):
-            play("mini", 1, port=port, browser=False, path=str(tmp_path / "a.sqlite3"))  # type: ignore[arg-type]
+            play("mini", 1, port=port, browser=False, path=str(tmp_path / "a.sqlite3"))
 
 
 def test_play_serves_and_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -472,10 +472,10 @@ def test_the_program_serves_at_once_and_ends_when_told_to(
     path = tmp_path / "folder" / "a.sqlite3"
     program = programs("--deal", "42", "--data", str(path))
     begun = time.monotonic()
-    assert ask(program, "").status == 200  # type: ignore[arg-type]
-    assert ask(program, "state").json["deal"] == "42"  # type: ignore[arg-type]
+    assert ask(program, "").status == 200
+    assert ask(program, "state").json["deal"] == "42"
     assert time.monotonic() - begun < 1.0
-    assert post(program).json["made"] == 1  # type: ignore[arg-type]
+    assert post(program).json["made"] == 1
     time.sleep(0.2)
     status, _, err = program.end(number)
     assert (status, err) == (0, "")
@@ -488,7 +488,7 @@ def test_the_program_serves_at_once_and_ends_when_told_to(
 @pytest.mark.skipif(os.name == "nt", reason="signals are Unix's")
 def test_a_program_that_saves_nothing_leaves_nothing(programs: Callable[..., Program], tmp_path: Path) -> None:
     program = programs("microsoft:passes=1", "--no-save", PYRAMID_ENV_DATA=str(tmp_path / "data"))
-    state = post(program).json  # type: ignore[arg-type]
+    state = post(program).json
     assert (state["rules"], state["keeps"], state["made"]) == ("microsoft:passes=1", False, 1)
     status, _, err = program.end(signal.SIGINT)
     assert (status, err) == (0, "")
@@ -498,7 +498,7 @@ def test_a_program_that_saves_nothing_leaves_nothing(programs: Callable[..., Pro
 @pytest.mark.skipif(os.name == "nt", reason="signals are Unix's")
 def test_a_program_that_cannot_save_plays_and_says_so(programs: Callable[..., Program], tmp_path: Path) -> None:
     program = programs("mini", "--data", str(tmp_path))  # a folder
-    assert not post(program).json["keeps"]  # type: ignore[arg-type]
+    assert not post(program).json["keeps"]
     status, _, err = program.end(signal.SIGTERM)
     assert status == 0
     assert err.startswith("pyramid_env play: Nothing is kept: ")

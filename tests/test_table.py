@@ -249,7 +249,7 @@ def test_rules_and_deals_in_all_spellings() -> None:
     assert Session("pyramid", 2**63 - 1).state()["deal"] == "9223372036854775807"  # JavaScript's numbers end at 2^53
     for rules, deal in (("nonsense", 1), ("pyramid", "Kd"), ("pyramid", -1), ("mini", Deal.number(1))):
         with pytest.raises(PyramidError):
-            Session(rules, deal)  # type: ignore[arg-type]
+            Session(rules, deal)
     assert play(session := Session("mini", 1), session.game.legal_moves[0])["made"] == 1
 
 
@@ -559,7 +559,7 @@ def test_nobody_there_for_five_minutes_is_a_pause_whatever_is_asked_first() -> N
         send(session, "awake")
         now.passes(301)
         version = session.version
-        state = session.state() if kind is None else send(session, kind, **more)  # type: ignore[arg-type]
+        state = session.state() if kind is None else send(session, kind, **more)
         assert state["version"] == version + 1
         assert (state["paused"], state["svg"], state["made"], state["elapsed_s"]) == (True, "", 1, 599.0)
         assert "nobody was here" in state["message"]["text"]
@@ -659,7 +659,7 @@ def test_a_pause_shows_nothing_and_lets_nothing_be_done() -> None:
         "pause": {"on": True}, "play": {"spots": ["draw"]}, "undo": {}, "redo": {}, "restart": {}, "hint": {},
         "outlook": {}, "preference": {"name": "large_cards", "value": True}, "statistics": {},
     }.items():  # fmt: skip
-        state = send(session, kind, **more)  # type: ignore[arg-type]
+        state = send(session, kind, **more)
         assert (state["svg"], state["moves"], state["hint"], state["can_undo"]) == ("", [], [], False)
         assert state["made"] == 1
         words = set(re.findall(r"\w+", json.dumps(state)))
@@ -1040,7 +1040,7 @@ class Backwards(gym.ActionWrapper[Any, Any, Any]):
     """Counts actions from the end."""
 
     def action(self, action: Any) -> Any:
-        return self.action_space.n - 1 - action  # type: ignore[attr-defined]
+        return self.action_space.n - 1 - action
 
 
 def make(rules: str = "pyramid", **more: Any) -> gym.Env[Any, Any]:
@@ -1073,7 +1073,7 @@ def test_an_environment_takes_the_table_back_after_a_move_by_hand() -> None:
     session = Session("pyramid", 42)
     env = AttachedEnv(make(), session)
     env.reset(options={"deal": 7})
-    draw = int(env.action_space.n) - 1  # type: ignore[attr-defined]
+    draw = int(env.action_space.n) - 1
     env.step(draw)
     send(session, "undo")
     send(session, "rules", rules="microsoft")

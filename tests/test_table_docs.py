@@ -97,6 +97,6 @@ def test_the_keys_are_those_of_the_page() -> None:
 
 def test_the_calls_are_understood() -> None:
     for option in re.findall(r"`(--[\w-]+)", PAGE):
-        assert option in parser()._subparsers._group_actions[0].choices["play"].format_help()  # type: ignore[union-attr, index, call-overload]
+        assert option in parser()._subparsers._group_actions[0].choices["play"].format_help()
     assert parser().parse_args(["play", "till_dawn", "--deal", "42"]).deal == "42"
     assert str(pe.rules("microsoft:passes=1")) == "microsoft:passes=1"

@@ -43,7 +43,7 @@ from pyramid_env.table.store import Match, Result, SavedGame, Statistics, Store
 __all__ = ["SOLVER_SECONDS", "Event", "Hint", "Message", "Session"]
 
 SOLVER_SECONDS: Final = 5.0
-"""Time limit of a question to the solver."""
+"""Time limit of a question to the solver; whether a lost game could have been won at all is a second one."""
 
 _WITHOUT_HANDS: Final = ("new", "daily", "rules", "pause", "favourite", "preference", "statistics")
 """Events that do as well when the game has just paused by itself; the others must be asked for again."""
@@ -99,7 +99,6 @@ class Session:
         self.on_change: Callable[[], None] = lambda: None
         self.message: Message | None = None
         self.hint: Hint | None = None
-        self.outlook: str | None = None  # what the solver said about a win from here
         self._keeper: Final = Keeper(store, self._warn)
         self.clock: Final = Clock(now, IDLE_S if self.preferences.auto_pause else None)
         self.paused = False
@@ -292,18 +291,18 @@ class Session:
         self._be_helped()
         found = solve(self.game, objective="win", max_seconds=SOLVER_SECONDS)
         if found.value == 1:
-            self.outlook, kind = f"It can still be won, in {len(found.moves)} moves at most.", "good"
+            text, kind = f"It can still be won, in {len(found.moves)} moves at most.", "good"
         elif found.status is Status.LIMIT:
-            self.outlook, kind = f"Not decided within {SOLVER_SECONDS:.0f} seconds.", "info"
+            text, kind = f"Not decided within {SOLVER_SECONDS:.0f} seconds.", "info"
         else:
             start = self.game.copy()
             start.restart()
             lost = not self.game.can_undo or solve(start, objective="win", max_seconds=SOLVER_SECONDS).status is (
                 Status.UNWINNABLE
             )
-            why = "Nobody could win this deal." if lost else "It can't be won any more from here. Undo leads back."
-            self.outlook, kind = why, "info"
-        self.message = Message(self.outlook, kind)
+            text = "Nobody could win this deal." if lost else "It can't be won any more from here. Undo leads back."
+            kind = "info"
+        self.message = Message(text, kind)
 
     def new_game(self, deal: Deal | int | str | None = None, *, winnable: bool = False) -> None:
         """Deal: a numbered deal (digits as text too), cards as text, or a random one; ``winnable``: that can be won.
@@ -425,12 +424,12 @@ class Session:
         if self._game is not None:
             self._game.detach()  # whoever still holds it moves this table no more
         self._game = LiveGame.of(game, self._moved, self.lock)
-        self.paused, self.hint, self.outlook = False, None, None
+        self.paused, self.hint = False, None
 
     def _moved(self) -> None:
         """The live game has changed, by hand or from Python."""
         with self.lock:
-            self.message = self.hint = self.outlook = None
+            self.message = self.hint = None
             self._touched |= self.game.can_undo or self.game.can_redo
             if self.game.is_over:
                 self.paused = False

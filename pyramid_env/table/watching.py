@@ -228,7 +228,7 @@ class WatchSession(Session):
             judged = self.player.judge(played)
             self._take(played, judged)
         self.by_hand = on
-        self.hint = self.outlook = None
+        self.hint = None
         handed = Message(f"You play. Hand back at any time: {self.player.name} goes on from there.")
         self.message = handed if on else self._end()
         self._changed()
@@ -269,7 +269,7 @@ class WatchSession(Session):
         with self.lock:
             if self._quiet:
                 return
-            self.hint = self.outlook = None
+            self.hint = None
             self.paused &= not self.game.is_over
             self.by_hand |= self._moves() != self._line
             self.message = self._end()
