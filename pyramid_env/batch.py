@@ -78,9 +78,9 @@ class Batch:
         """Take up what is shared, and the parts of the arrays that each thread plays."""
         self._tables = tables(self.rules, self.level)
         self._counts = np.zeros((self._threads, COUNTS), np.int64)
-        self._scratch = [new_scratch(self.rules) for _ in range(self._threads)]
-        self._crew = Crew(self._threads - 1)
         count = self.actions.size
+        self._scratch = [new_scratch(self.rules, count) for _ in range(self._threads)]
+        self._crew = Crew(self._threads - 1)
         self._plays = [
             partial(
                 step_kernel(self.rules),

@@ -86,7 +86,7 @@ class Games(NamedTuple):
 
     ranks: NDArray[np.int8]  # (B, cards)
     states: NDArray[np.int64]  # (B, 5)
-    memory: NDArray[np.int64]  # (B, MEMORY_COLUMNS)
+    memory: NDArray[Any]  # (B, MEMORY_COLUMNS) int32 where the places' bits fit, else int64
     bits: NDArray[np.int64]  # (B, words) legal moves
     masks: NDArray[np.int8]  # (B, A) legal moves; (B, 0) where the bits are enough
     facts: NDArray[np.int32]  # (B, 9)
@@ -120,7 +120,7 @@ def new_games(count: int, rules: Rules, features: int, actions: int, mask_format
     return Games(
         ranks=np.zeros((count, rules.cards), np.int8),
         states=np.zeros((count, STATE_COLUMNS), np.int64),
-        memory=np.zeros((count, MEMORY_COLUMNS), np.int64),
+        memory=np.zeros((count, MEMORY_COLUMNS), np.int32 if rules.places < 32 else np.int64),
         bits=np.zeros((count, words_for(rules)), np.int64),
         masks=np.zeros((count, wide), np.int8),
         facts=np.zeros((count, FACT_COLUMNS), np.int32),
@@ -136,6 +136,6 @@ def new_outcome(count: int) -> Outcome:
     return Outcome(np.zeros(count), np.zeros(count, np.bool_), np.zeros(count, np.bool_))
 
 
-def new_scratch(rules: Rules) -> NDArray[np.int64]:
-    """Room for what one kernel call needs beside the games: each thread needs its own."""
-    return np.zeros(MAX_MOVES + words_for(rules), np.int64)
+def new_scratch(rules: Rules, count: int) -> NDArray[np.int64]:
+    """Room for what one kernel call on so many games needs beside them: each thread needs its own."""
+    return np.zeros(MAX_MOVES + words_for(rules) + count, np.int64)

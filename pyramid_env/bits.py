@@ -11,9 +11,11 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 _MASK_TO_NUMBER: Final = types.int64(types.int64)
+_TO_READ: Final = (0, 3, 1)  # of data, to read, not once only
 _ZERO_IS_DEFINED: Final = ir.Constant(ir.IntType(1), 0)
 
 
@@ -56,7 +58,22 @@ def _load_shared(_typing: Any, _address: Any) -> Any:
     return _MASK_TO_NUMBER, emit
 
 
+def _fetch_ahead(typing: Any, array: Any, row: Any, column: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        found = context.make_array(kind)(context, builder, arguments[0])
+        pointer = _utils.get_item_pointer(context, builder, kind, found, arguments[1:], wraparound=False)
+        number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        declared = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        prefetch = _utils.get_or_insert_function(builder.module, declared, "llvm.prefetch.p0i8")
+        builder.call(prefetch, [builder.bitcast(pointer, byte), *(ir.Constant(number, n) for n in _TO_READ)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64), emit
+
+
 _intrinsic: Final[Any] = intrinsic
+_utils: Final[Any] = cgutils  # numba has no type information
 
 count_bits: Callable[[int], int] = _intrinsic(_count_bits)
 """Number of bits set. Callable from kernels only."""
@@ -76,3 +93,6 @@ upper_half: Callable[[np.uint64, np.uint64], np.uint64] = _intrinsic(_upper_half
 
 load_shared: Callable[[int], int] = _intrinsic(_load_shared)
 """The int64 at an address that another thread may write: read anew each time. Callable from kernels only."""
+
+fetch_ahead: Callable[[Any, int, int], None] = _intrinsic(_fetch_ahead)
+"""Begin to fetch an element of an array (n, m), which will be wanted soon, from memory. Callable from kernels only."""

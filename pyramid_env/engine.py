@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pyramid_env import kernels
 from pyramid_env._numba import inlined_kernel, joined, joined_kernel, kernel
 from pyramid_env.batch_arrays import DEAD, ENDED, ILLEGAL, SPENT
-from pyramid_env.bits import as_index, count_bits, lowest_bit, upper_half
+from pyramid_env.bits import as_index, count_bits, fetch_ahead, lowest_bit, upper_half
 from pyramid_env.deal import shuffle
 from pyramid_env.kernels import (
     CLEARED,
@@ -232,8 +232,13 @@ def _advance(
     return legal
 
 
-def _player(plain: bool) -> Callable[..., None]:
-    """The kernel of a step. ``plain``: for plain rules alone, whose machine code has nothing of what they leave out."""
+def _player(plain: bool, one_word: int = 0) -> Callable[..., None]:
+    """The kernel of a step.
+
+    Args:
+        plain: for plain rules alone, whose machine code has nothing of what they leave out.
+        one_word: for plain rules whose table has this ``one_word``.
+    """
 
     @kernel
     def play_games(
@@ -290,39 +295,52 @@ def _player(plain: bool) -> Callable[..., None]:
                 over before the first move, and how many games have dealt the last of their coming deals.
         """
         general = unpack_table(numbers, first_action, covers, rows_of, pair_action, tops_action, moves)
-        full = plain_table(general) if plain else general
-        at = plain_offsets(unpack_offsets(numbers)) if plain else unpack_offsets(numbers)
+        full = plain_table(general, one_word) if plain else general
+        shown = unpack_offsets(numbers)
+        at = plain_offsets(shown) if plain else shown
         draw = full.actions - 1
-        ended, tried, dead, spent = 0, 0, 0, 0
+        tried, dead, spent = 0, 0, 0
         column = as_index(max(reward_column, 0))
-        for b in range(states.shape[0]):
+        for b in range(states.shape[0]):  # small loops over whole arrays: many games at once
             illegal[b] = False
-            truncated[b] = False
             rewards[b] = 0.0
-            if restart[b]:
-                if coming.shape[1]:
-                    numbers_of[b] = coming[b, used[b]]
-                    used[b] += 1
-                    spent += used[b] == coming.shape[1]
-                shuffle(numbers_of[b : b + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1], scratch)
-                for column_of_state in range(STATE_COLUMNS):
-                    states[b, column_of_state] = start[column_of_state]
-                terminated[b] = _begin_game(
-                    full, at, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch,
-                    first_facts, first_row, True,
-                )  # fmt: skip
-                steps[b] = 0
-                scores[b] = facts[b, SCORE]
-                dead += terminated[b]
-                continue
+        for b in range(states.shape[0]):
             steps[b] += 1
             truncated[b] = steps[b] >= limit
+        # New deals first, one after the other: within the loop below they would cost every game their loop counters.
+        again, listed = 0, scratch[MAX_MOVES + bits.shape[1] :]
+        for b in range(states.shape[0]):
+            listed[as_index(again)] = b
+            again += int(restart[b])
+        if coming.shape[1]:
+            for i in range(again):  # rarely read, so far away
+                b = as_index(listed[i])
+                fetch_ahead(coming, b, used[b])
+        for i in range(again):
+            b = listed[i]
+            if coming.shape[1]:
+                numbers_of[b] = coming[b, used[b]]
+                used[b] += 1
+                spent += used[b] == coming.shape[1]
+            shuffle(numbers_of[b : b + 1].view(np.uint64), sorted_ranks, ranks[b : b + 1], scratch)
+            for column_of_state in range(STATE_COLUMNS):
+                states[b, column_of_state] = start[column_of_state]
+            terminated[b] = _begin_game(
+                general, shown, ranks[b], states[b], memory[b], bits[b], masks[b], facts[b], rows[b], scratch,
+                first_facts, first_row, True,
+            )  # fmt: skip
+            steps[b] = 0
+            truncated[b] = False
+            scores[b] = facts[b, SCORE]
+            dead += terminated[b]
+        for b in range(states.shape[0]):
+            if restart[b]:
+                continue
             action = actions[b]
             if not (bits[b, as_index(action >> 6)] >> (action & 63)) & 1:
                 illegal[b] = True
                 rewards[b] = illegal_reward
                 tried += 1
-                ended += truncated[b] or terminated[b]
                 continue
             if action == draw:  # machine code of its own, without all that a draw leaves as it is
                 legal = _advance(
@@ -339,8 +357,10 @@ def _player(plain: bool) -> Callable[..., None]:
                     rewards[b] = facts[b, column] - before
                 scores[b] = facts[b, SCORE]
             terminated[b] = not legal
-            ended += truncated[b] or not legal
-        out_counts[ENDED] = ended
+        ended = 0
+        for b in range(states.shape[0]):
+            ended += terminated[b] | truncated[b]
+        out_counts[ENDED] = ended - dead
         out_counts[ILLEGAL] = tried
         out_counts[DEAD] = dead
         out_counts[SPENT] = spent
@@ -349,12 +369,13 @@ def _player(plain: bool) -> Callable[..., None]:
 
 
 _play_games: Final = _player(False)
-_play_plain_games: Final = _player(True)
+_play_plain_games: Final = {one_word: _player(True, one_word) for one_word in (0, 1)}
 
 
 def step_kernel(rules: Rules) -> Callable[..., None]:
     """The kernel that plays a step of many games of some rules; its arguments are those of ``play_games`` above."""
-    return _play_plain_games if is_plain(table(rules)) else _play_games
+    full = table(rules)
+    return _play_plain_games[full.one_word] if is_plain(full) else _play_games
 
 
 @kernel
@@ -370,9 +391,18 @@ def take_actions(
 
     Refused are those outside 0..count-1 and, if strict, masked ones, but not of games in ``restart``.
     """
+    wrong = 0
+    for b in range(actions.size):  # all of them without a jump, many at once: there hardly ever is one
+        out_actions[b] = actions[b]
+        wrong |= int(np.uint64(actions[b]) >= np.uint64(count)) & ~int(restart[b])
+    if strict and wrong == 0:
+        for b in range(actions.size):
+            action = 0 if restart[b] else actions[b]
+            wrong |= 1 & ~(bits[b, as_index(action >> 6)] >> (action & 63)) & ~int(restart[b])
+    if wrong == 0:
+        return -1
     for b in range(actions.size):
         action = actions[b]
-        out_actions[b] = action
         if restart[b]:
             continue
         if action < 0 or action >= count:

@@ -63,7 +63,7 @@ class Arrays(NamedTuple):
 
     ranks: NDArray[np.int8]  # (B, cards) the deal: pyramid places first, then the stock
     states: NDArray[np.int64]  # (B, 5) the position (pyramid_env.kernels)
-    memory: NDArray[np.int64]  # (B, .) what the engine knows of a position
+    memory: NDArray[Any]  # (B, .) int32 or int64, as the rules need it: what the engine knows of a position
     bits: NDArray[np.int64]  # (B, words) legal moves: action a is bit a % 64 of word a // 64
     masks: NDArray[np.int8]  # (B, A) legal moves: 1 = legal; all zeros for a game that is over
     facts: NDArray[np.int32]  # (B, 9) columns PYRAMID_LEFT, PAR, OVER, ...
@@ -190,7 +190,7 @@ def step(
     step_kernel(chosen)(
         *tables(chosen, level),
         *_own(buffers),
-        new_scratch(chosen),
+        new_scratch(chosen, games),
         given,
         again,
         deals,
@@ -236,4 +236,4 @@ def _begin(rules: Rules, level: str, buffers: Arrays, index: NDArray[np.int64], 
         return
     for told in (buffers.rewards, buffers.truncated, buffers.illegal):
         told[index] = 0
-    deal_games(*tables(rules, level), *_own(buffers), new_scratch(rules), index, deals)
+    deal_games(*tables(rules, level), *_own(buffers), new_scratch(rules, index.size), index, deals)

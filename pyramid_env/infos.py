@@ -17,7 +17,9 @@ _CLEARED_ROW: Final = 0
 _PAR_ROW: Final = 1
 _MSC_ROW: Final = 2
 _NUMBERS: Final = 3
-_FLAGS: Final = ("won", "is_success", *(f"_{key}" for key in END_FACTS))
+_WON_ROW: Final = 0
+_OVER_ROW: Final = 1
+_FLAGS: Final = 2
 
 
 class Infos:
@@ -36,7 +38,7 @@ class Infos:
         count = batch.actions.size
         self._all = np.ones((_NUMBERS, count), np.bool_)
         self._numbers, self._flags = _end_arrays(count)
-        self._ends_named = _named(self._numbers, self._flags)
+        self._ends_named = _named(self._numbers, self._flags)  # games that have won, say, lie in one array for all keys
         self._over = np.zeros(0, np.intp)  # their columns that are not zeros
 
     def of_all(self, illegal: NDArray[np.bool_] | None, over: NDArray[np.intp]) -> dict[str, Any]:
@@ -108,14 +110,14 @@ class Infos:
 
     def _ends(self, over: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
         """The end facts of some games, zeros for the others."""
+        facts = self._batch.games.facts
         if self._copy:
             numbers, flags = _end_arrays(self._batch.actions.size)
-            before, named = self._over[:0], _named(numbers, flags)
-        else:
-            numbers, flags, before, self._over = self._numbers, self._flags, self._over, over
-            named = self._ends_named
-        _spread_ends(self._batch.games.facts, before, over, numbers, flags)
-        return named
+            _spread_ends(facts, over[:0], over, numbers, flags)
+            return {key: values.copy() for key, values in _named(numbers, flags).items()}
+        before, self._over = self._over, over
+        _spread_ends(facts, before, over, self._numbers, self._flags)
+        return self._ends_named
 
     def _spread(self, index: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
         """(B,) the values of some games, zeros elsewhere."""
@@ -131,13 +133,21 @@ class Infos:
 
 
 def _end_arrays(count: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    return np.zeros((_NUMBERS, count), np.int64), np.zeros((len(_FLAGS), count), np.bool_)
+    return np.zeros((_NUMBERS, count), np.int64), np.zeros((_FLAGS, count), np.bool_)
 
 
 def _named(numbers: NDArray[np.int64], flags: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
     """Rows of end arrays, by the names that the infos have for them."""
-    cleared_in, par, msc = numbers
-    return {**dict(zip(_FLAGS, flags, strict=True)), "cleared_in": cleared_in, "par": par, "msc": msc}
+    won, over = flags
+    values = {
+        "won": won,
+        "is_success": won,
+        "cleared_in": numbers[_CLEARED_ROW],
+        "par": numbers[_PAR_ROW],
+        "msc": numbers[_MSC_ROW],
+    }
+    assert values.keys() == END_FACTS.keys()
+    return {**values, **{f"_{key}": over for key in values}}
 
 
 @kernel
@@ -158,6 +168,5 @@ def _spread_ends(
         out_numbers[_CLEARED_ROW, b] = facts[b, CLEARED_IN]
         out_numbers[_PAR_ROW, b] = facts[b, PAR]
         out_numbers[_MSC_ROW, b] = facts[b, MSC]
-        won = facts[b, WON] != 0
-        for row in range(out_flags.shape[0]):
-            out_flags[row, b] = won if row < 2 else True
+        out_flags[_WON_ROW, b] = facts[b, WON] != 0
+        out_flags[_OVER_ROW, b] = True

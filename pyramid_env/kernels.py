@@ -17,7 +17,7 @@ and check nothing: checked play is Game's and the environments' part.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pyramid_env._numba import inlined_kernel, kernel
 from pyramid_env.bits import as_index, count_bits, highest_bit, lowest_bit
 from pyramid_env.geometry import geometry
-from pyramid_env.moves import Kind, move_table
+from pyramid_env.moves import Kind, Move, move_table
 from pyramid_env.rules import LAST_COUNTED_PASS, MSC_REMOVAL, MSC_ROWS, PAR_BONUS, SCORINGS, Rules
 
 PYRAMID: Final = 0
@@ -46,6 +46,15 @@ PASS_NUMBER: Final = 7
 CLEARED_IN: Final = 8
 FACT_COLUMNS: Final = 9
 """Columns of the facts of a position, int32: what rewards and logs are made of."""
+
+MOVE_KIND: Final = 0
+MOVE_FIRST: Final = 1
+MOVE_SECOND: Final = 2
+MOVE_PLACES: Final = 3
+MOVE_TOPS: Final = 4
+MOVE_COLUMNS: Final = 5
+"""Columns of a Table's moves: kind, first and second of a :class:`~pyramid_env.moves.Move`; bits of the places that it
+takes a card of; 1 if it takes the top card of one pile, else 0."""
 
 MAX_MOVES: Final = 512
 """No position has more legal moves: at most 8 cards of a rank, so 64 pairs for each of 6 pairs of ranks; 8 kings; a
@@ -87,12 +96,13 @@ class Table(NamedTuple):
     end_on_exhausted: int
     scoring: int  # index into SCORINGS
     actions: int
-    first_action: NDArray[np.int64]  # (kinds,) first action index of each kind
+    one_word: int  # all moves but pairs of places lie in the same 64 bits of a mask
+    first_action: Any  # (kinds,) first action index of each kind: an array, or a tuple of numbers in compiled code
     covers: NDArray[np.int64]  # (P,) bits of the places that lie on each place
     rows: NDArray[np.int64]  # (R,) bits of each row, the apex first
     pair_action: NDArray[np.int64]  # (P, P) action of a pair of places, -1 = none; symmetric
     tops_action: NDArray[np.int64]  # (W, W) action of a pair of pile tops; symmetric
-    moves: NDArray[np.int64]  # (A, 3) kind, first, second of each action
+    moves: NDArray[np.int64]  # (A, 5) what each action is and takes, see MOVE_COLUMNS
 
 
 @lru_cache
@@ -110,7 +120,7 @@ def table(rules: Rules) -> Table:
             pair_action[first, second] = pair_action[second, first] = action
         elif kind == Kind.WASTE_TOPS:
             tops_action[first, second] = tops_action[second, first] = action
-    rows_of_moves = np.array(list(moves), np.int64)
+    rows_of_moves = np.array([(*move, *_taken(move)) for move in moves], np.int64)
     for made in (first_action, pair_action, tops_action, rows_of_moves):
         made.setflags(write=False)
     return Table(
@@ -130,6 +140,7 @@ def table(rules: Rules) -> Table:
         end_on_exhausted=int(rules.end_on_exhausted),
         scoring=SCORINGS.index(rules.scoring),
         actions=len(moves),
+        one_word=int(first_action[_PLACE_WASTE] >> 6 == (len(moves) - 1) >> 6),
         first_action=first_action,
         covers=shape.covers,
         rows=shape.rows,
@@ -137,6 +148,21 @@ def table(rules: Rules) -> Table:
         tops_action=tops_action,
         moves=rows_of_moves,
     )
+
+
+def _taken(move: Move) -> tuple[int, int]:
+    """The last two columns of a move."""
+    match move.kind:
+        case Kind.PLACE_PAIR:
+            return 1 << move.first | 1 << move.second, 0
+        case Kind.PLACE_WASTE:
+            return 1 << move.first, 1
+        case Kind.PLACE_KING | Kind.PLACE_STOCK:
+            return 1 << move.first, 0
+        case Kind.WASTE_KING | Kind.STOCK_WASTE:
+            return 0, 1
+        case _:
+            return 0, 0
 
 
 # ---- zones -----------------------------------------------------------------------------------------------------------
@@ -390,30 +416,25 @@ def apply(
         if table.passes == 0 and later > _SATURATED:
             later = _SATURATED
         return pyramid, stock, next_card(stock, 0, size), later, cleared
-    kind: int = table.moves[as_index(action), 0]
-    first: int = table.moves[as_index(action), 1]
-    second: int = table.moves[as_index(action), 2]
-    if kind == _PLACE_PAIR:
-        pyramid &= ~((1 << first) | (1 << second))
-    elif kind == _PLACE_WASTE:
-        pyramid &= ~(1 << first)
-        stock &= ~(1 << top_card(stock, cursor, second, piles))
-    elif kind == _KING:
-        pyramid &= ~(1 << first)
-    elif kind == _WASTE_KING:
-        stock &= ~(1 << top_card(stock, cursor, first, piles))
-    elif kind == _PLACE_STOCK:
-        pyramid &= ~(1 << first)
-        stock &= ~(1 << cursor)
-    elif kind == _STOCK_KING:
-        stock &= ~(1 << cursor)
-    elif kind == _STOCK_WASTE:
-        stock &= ~((1 << cursor) | (1 << top_card(stock, cursor, first, piles)))
-    elif kind == _WASTE_TWO:
-        top = top_card(stock, cursor, first, piles)
-        stock &= ~((1 << top) | (1 << top_card(stock, top, first, piles)))
+    move = as_index(action)
+    kind: int = table.moves[move, MOVE_KIND]
+    first: int = table.moves[move, MOVE_FIRST]
+    second: int = table.moves[move, MOVE_SECOND]
+    pyramid &= ~table.moves[move, MOVE_PLACES]
+    # What leaves most often, places and the top of a single pile, has no jump: that could not be foretold.
+    if piles == 1:
+        gone = table.moves[move, MOVE_TOPS] << max(top_card(stock, cursor, 0, 1), 0)
     else:
-        stock &= ~((1 << top_card(stock, cursor, first, piles)) | (1 << top_card(stock, cursor, second, piles)))
+        pile = second if kind == _PLACE_WASTE else first
+        gone = 1 << top_card(stock, cursor, pile, piles) if table.moves[move, MOVE_TOPS] else 0
+    if table.stock_top and kind in (_PLACE_STOCK, _STOCK_KING, _STOCK_WASTE):
+        gone |= 1 << cursor
+    if table.waste_two and kind == _WASTE_TWO:
+        top = top_card(stock, cursor, first, piles)
+        gone |= (1 << top) | (1 << top_card(stock, top, first, piles))
+    if table.waste_tops and kind == _WASTE_TOPS:
+        gone |= (1 << top_card(stock, cursor, first, piles)) | (1 << top_card(stock, cursor, second, piles))
+    stock &= ~gone
     if pyramid == 0 and cleared == 0:
         cleared = pass_number
     return pyramid, stock, next_card(stock, cursor, size), pass_number, cleared

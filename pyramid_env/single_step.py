@@ -24,6 +24,7 @@ from pyramid_env._numba import kernel
 from pyramid_env.kernels import (
     FACT_COLUMNS,
     MAX_MOVES,
+    MOVE_COLUMNS,
     OVER,
     SCORE,
     STATE_COLUMNS,
@@ -119,7 +120,7 @@ def play_game(
         flat[c:d],
         flat[d:e].reshape((places, places)),
         flat[e:f].reshape((piles, piles)),
-        flat[f:].reshape((actions, 3)),
+        flat[f:].reshape((actions, MOVE_COLUMNS)),
     )
     at = unpack_offsets(n)
     ranks, state, scratch = bytes_[row_end:], longs[:STATE_COLUMNS], longs[STATE_COLUMNS:]

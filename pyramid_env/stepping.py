@@ -44,14 +44,17 @@ def packed(rules: Rules, level: str) -> Packed:
 @inlined_kernel
 def unpack_table(
     n: NDArray[np.int64],
-    first_action: NDArray[np.int64],
+    first: NDArray[np.int64],
     covers: NDArray[np.int64],
     rows: NDArray[np.int64],
     pair_action: NDArray[np.int64],
     tops_action: NDArray[np.int64],
     moves: NDArray[np.int64],
 ) -> Any:
-    """The Table of its packed form. It becomes part of the caller, so no array is handed back."""
+    """The Table of its packed form. It becomes part of the caller, so no array is handed back.
+
+    Its first actions are numbers: those of an array would be read again after each write to another one.
+    """
     return Table(
         n[0],
         n[1],
@@ -69,7 +72,8 @@ def unpack_table(
         n[13],
         n[14],
         n[15],
-        first_action,
+        n[16],
+        (first[0], first[1], first[2], first[3], first[4], first[5], first[6], first[7], first[8], first[9]),
         covers,
         rows,
         pair_action,
@@ -81,7 +85,7 @@ def unpack_table(
 @inlined_kernel
 def unpack_offsets(n: NDArray[np.int64]) -> Offsets:
     """The Offsets that follow the Table's numbers."""
-    return Offsets(n[16], n[17], n[18], n[19], n[20], n[21], n[22], n[23], n[24], n[25], n[26], n[27])
+    return Offsets(n[17], n[18], n[19], n[20], n[21], n[22], n[23], n[24], n[25], n[26], n[27], n[28])
 
 
 def is_plain(full: Table) -> bool:
@@ -102,8 +106,11 @@ def is_plain(full: Table) -> bool:
 
 
 @inlined_kernel
-def plain_table(full: Any) -> Any:
-    """The Table of plain rules with what makes them so as constants, so that machine code has nothing else."""
+def plain_table(full: Any, one_word: int) -> Any:
+    """The Table of plain rules with what makes them so as constants, so that machine code has nothing else.
+
+    ``one_word``: that of the table, a constant of the caller.
+    """
     return Table(
         full.places,
         full.stock_size,
@@ -121,6 +128,7 @@ def plain_table(full: Any) -> Any:
         0,  # end_on_exhausted
         full.scoring,
         full.actions,
+        one_word,
         full.first_action,
         full.covers,
         full.rows,

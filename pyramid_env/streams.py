@@ -24,7 +24,7 @@ class DealStreams:
         used: (B,) int64, how many of them have been dealt; AHEAD: there are none left.
     """
 
-    AHEAD: Final = 64
+    AHEAD: Final = 128
 
     def __init__(self, games: int) -> None:
         self.seeds: list[int | None] = [None] * games

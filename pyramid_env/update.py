@@ -40,7 +40,8 @@ from pyramid_env.rules import MSC_REMOVAL, SCORINGS, Rules
 EXPOSED: Final = 14
 """Column of ``memory``: bits of the exposed places. Columns 1 .. ranks: bits of the places of each rank; 0: none."""
 
-MEMORY_COLUMNS: Final = 15
+MEMORY_COLUMNS: Final = 16
+"""As many as fill a line of the processor's cache with int32; the last one is empty."""
 
 WORD_BITS: Final = 64
 
@@ -109,16 +110,18 @@ def set_bit(words: NDArray[np.int64], action: int) -> None:
 
 
 @joined_kernel
-def _with_places(words: NDArray[np.int64], at: int, word: int, first: int, places: Any) -> int:
+def _with_places(full: Table, words: NDArray[np.int64], at: int, word: int, first: int, places: Any) -> int:
     """Mark the actions of a set of places, ``first`` being that of place 0.
 
     Word ``at`` is not written yet but held by the caller: ``word`` is what it is, and what is returned what it becomes.
     """
     into, shift = first >> 6, first & 63
-    if into == at:
+    if full.one_word or into == at:
         word |= places << shift
     else:
         words[as_index(into)] |= places << shift
+    if full.one_word:
+        return word
     rest = places >> (63 - shift) >> 1
     if rest:
         words[as_index(into + 1)] |= rest
@@ -155,8 +158,9 @@ def begin_bits(
     if is_finished(full, pyramid, stock, cursor, pass_number):
         return False
     _open_pairs(full, ranks, memory[EXPOSED], memory, out_words)
-    _write_others(full, ranks, stock, cursor, memory, out_words)
-    return _write_draw(full, ranks, pyramid, stock, cursor, pass_number, out_words, out_actions)
+    at = full.first_action[_PLACE_WASTE] >> 6  # the word in which the pairs end
+    _write_others(full, ranks, stock, cursor, memory, out_words, at)
+    return _write_draw(full, ranks, pyramid, stock, cursor, pass_number, out_words, at, out_actions)
 
 
 @joined_kernel
@@ -198,8 +202,9 @@ def update_bits(
         return False
     if pyramid != change.pyramid_before:
         _update_pairs(full, pairs_of, ranks, change.pyramid_before & ~pyramid, pyramid, memory, words)
-    _write_others(full, ranks, stock, cursor, memory, words)
-    return _write_draw(full, ranks, pyramid, stock, cursor, pass_number, words, out_actions)
+    at = full.first_action[_PLACE_WASTE] >> 6  # the word in which the pairs end
+    _write_others(full, ranks, stock, cursor, memory, words, at)
+    return _write_draw(full, ranks, pyramid, stock, cursor, pass_number, words, at, out_actions)
 
 
 @joined_kernel
@@ -211,20 +216,23 @@ def _write_draw(
     cursor: int,
     pass_number: int,
     words: NDArray[np.int64],
+    at: int,
     out_actions: NDArray[np.int64],
 ) -> bool:
     """Mark the draw if it is legal, the removals being marked; return whether any move is legal."""
+    last = as_index(at if full.one_word else (full.actions - 1) >> 6)
+    bit = 1 << ((full.actions - 1) & 63)
     draw = can_draw(full, stock, cursor, pass_number)
     if draw and full.passes != 0:
-        set_bit(words, full.actions - 1)
+        words[last] |= bit
         return True
     for w in range(words.size):
         if words[w] != 0:
             if draw:
-                set_bit(words, full.actions - 1)
+                words[last] |= bit
             return True
     if draw and not is_stuck(full, ranks, pyramid, stock, cursor, pass_number, out_actions):
-        set_bit(words, full.actions - 1)
+        words[last] |= bit
         return True
     return False
 
@@ -254,29 +262,48 @@ def _open_pairs(
     full: Table, ranks: NDArray[np.int8], opened: int, memory: NDArray[np.int64], words: NDArray[np.int64]
 ) -> None:
     """Mark the pairs that the cards of a set of places make with exposed ones."""
-    exposed = memory[EXPOSED]
+    exposed, last = memory[EXPOSED], full.places - 1
+    # One place and one partner is the most frequent case, none the next: both without a jump.
+    i = min(lowest_bit(opened), last)
+    partners = exposed & memory[as_index(full.ranks - ranks[as_index(i)])] if opened else 0
+    action = max(full.pair_action[as_index(i), as_index(min(lowest_bit(partners), last))], 0)
+    words[as_index(action >> 6)] |= np.int64(partners != 0) << (action & 63)
+    partners &= partners - 1
+    _mark_pairs(full, i, partners, words)
+    opened &= opened - 1
     while opened:
         i = lowest_bit(opened)
         opened &= opened - 1
-        partners = exposed & memory[as_index(full.ranks - ranks[i])]
-        while partners:
-            set_bit(words, full.pair_action[i, lowest_bit(partners)])
-            partners &= partners - 1
+        _mark_pairs(full, i, exposed & memory[as_index(full.ranks - ranks[as_index(i)])], words)
+
+
+@joined_kernel
+def _mark_pairs(full: Table, i: int, partners: int, words: NDArray[np.int64]) -> None:
+    """Mark the pairs of a place with a set of others."""
+    while partners:
+        set_bit(words, full.pair_action[as_index(i), as_index(lowest_bit(partners))])
+        partners &= partners - 1
 
 
 @inlined_kernel
 def _write_others(
-    full: Table, ranks: NDArray[np.int8], stock: int, cursor: int, memory: NDArray[np.int64], words: NDArray[np.int64]
+    full: Table,
+    ranks: NDArray[np.int8],
+    stock: int,
+    cursor: int,
+    memory: NDArray[np.int64],
+    words: NDArray[np.int64],
+    at: int,
 ) -> None:
-    """Write all removals other than pairs of places anew."""
+    """Write all removals other than pairs of places anew. ``at``: the word in which the pairs end."""
     places, king = full.places, full.ranks
     first = full.first_action
     exposed = memory[EXPOSED]
-    at = first[_PLACE_WASTE] >> 6  # the word in which the pairs end
     word = words[as_index(at)] & ((1 << (first[_PLACE_WASTE] & 63)) - 1)
-    for w in range(at + 1, words.size):
-        words[as_index(w)] = 0
-    word = _with_places(words, at, word, first[_KING], exposed & memory[as_index(king)])
+    if not full.one_word:
+        for w in range(at + 1, words.size):
+            words[as_index(w)] = 0
+    word = _with_places(full, words, at, word, first[_KING], exposed & memory[as_index(king)])
     turned = full.stock_top != 0 and cursor < full.stock_size
     turned_rank = np.int64(ranks[as_index(places + cursor)]) if turned else 0
     if full.piles == 1:  # on its own, so that all that depends on the number of piles falls away
@@ -286,8 +313,8 @@ def _write_others(
             word = _with_pile(full, ranks, stock, cursor, pile, full.piles, memory, words, at, word, turned_rank)
     if turned:
         partners = exposed & memory[as_index(king - turned_rank)]
-        word = _with_places(words, at, word, first[_PLACE_STOCK], partners)
-        word = _with_places(words, at, word, first[_STOCK_KING], np.int64(turned_rank == king))
+        word = _with_places(full, words, at, word, first[_PLACE_STOCK], partners)
+        word = _with_places(full, words, at, word, first[_STOCK_KING], np.int64(turned_rank == king))
     words[as_index(at)] = word
 
 
@@ -312,20 +339,20 @@ def _with_pile(
         return word
     rank = np.int64(ranks[as_index(places + top)])
     partners = memory[EXPOSED] & memory[as_index(king - rank)]  # none for a king
-    word = _with_places(words, at, word, first[_PLACE_WASTE] + pile * places, partners)
-    word = _with_places(words, at, word, first[_WASTE_KING] + pile, np.int64(rank == king))
+    word = _with_places(full, words, at, word, first[_PLACE_WASTE] + pile * places, partners)
+    word = _with_places(full, words, at, word, first[_WASTE_KING] + pile, np.int64(rank == king))
     if full.waste_two:
         under = top_card(stock, top, pile, piles)
         pairs = under >= 0 and rank + ranks[as_index(places + max(under, 0))] == king
-        word = _with_places(words, at, word, first[_WASTE_TWO] + pile, np.int64(pairs))
+        word = _with_places(full, words, at, word, first[_WASTE_TWO] + pile, np.int64(pairs))
     if full.stock_waste:
         pairs = turned_rank > 0 and rank + turned_rank == king
-        word = _with_places(words, at, word, first[_STOCK_WASTE] + pile, np.int64(pairs))
+        word = _with_places(full, words, at, word, first[_STOCK_WASTE] + pile, np.int64(pairs))
     if full.waste_tops:
         for other in range(pile + 1, piles):
             other_top = top_card(stock, cursor, other, piles)
             if other_top >= 0 and rank + ranks[as_index(places + other_top)] == king:
-                word = _with_places(words, at, word, full.tops_action[pile, other], 1)
+                word = _with_places(full, words, at, word, full.tops_action[pile, other], 1)
     return word
 
 
@@ -340,7 +367,7 @@ def update_facts(full: Table, change: Change, facts: NDArray[np.int32]) -> None:
     won = is_won(full, pyramid, stock)
     par = par_score(pyramid, stock, change.cleared)
     msc = facts[MSC] + _REMOVAL_POINTS
-    if pyramid != change.pyramid_before:
+    if highest_bit(pyramid) != highest_bit(change.pyramid_before):  # a row may be empty now
         msc += row_points(full, pyramid) - row_points(full, change.pyramid_before)
     facts[PYRAMID_LEFT] = left
     facts[CARDS_LEFT] = left + count_bits(stock)
@@ -354,20 +381,20 @@ def update_facts(full: Table, change: Change, facts: NDArray[np.int32]) -> None:
 @joined_kernel
 def remove_from_row(at: Offsets, change: Change, row: NDArray[np.int8]) -> None:
     """Take the cards that left out of the observation row."""
-    # A move takes one card or two of the pyramid, or none, and of the stock likewise: no loops.
+    # A move takes one card or two of the pyramid, or none, and of the stock likewise: no loops, and for none no jump,
+    # which could not be foretold, but a write to the waste's field, which is written anew afterwards.
     gone = change.pyramid_before & ~change.pyramid
-    if gone:
-        row[as_index(at.pyramid + lowest_bit(gone))] = 0
-        row[as_index(at.pyramid + highest_bit(gone))] = 0
-    gone = change.stock_before & ~change.stock
-    if gone == 0 or at.known < 0:
+    row[as_index(at.pyramid + lowest_bit(gone) if gone else at.waste)] = 0
+    row[as_index(at.pyramid + highest_bit(gone) if gone else at.waste)] = 0
+    if at.known < 0:
         return
+    gone = change.stock_before & ~change.stock
     one, other = lowest_bit(gone), highest_bit(gone)
-    row[as_index(at.known + one)] = 0
-    row[as_index(at.known + other)] = 0
+    row[as_index(at.known + one if gone else at.waste)] = 0
+    row[as_index(at.known + other if gone else at.waste)] = 0
     if at.clairvoyant_stock >= 0:
-        row[as_index(at.clairvoyant_stock + one)] = 0
-        row[as_index(at.clairvoyant_stock + other)] = 0
+        row[as_index(at.clairvoyant_stock + one if gone else at.waste)] = 0
+        row[as_index(at.clairvoyant_stock + other if gone else at.waste)] = 0
 
 
 @inlined_kernel
@@ -379,13 +406,14 @@ def update_row(full: Table, at: Offsets, ranks: NDArray[np.int8], change: Change
         return
     before = seen_below(full, change.cursor_before, change.pass_before)
     seen = seen_below(full, change.cursor, change.pass_number)
-    if seen - before == 1 or seen == before:
+    if full.draw_count == 1 or np.uint64(seen - before) <= np.uint64(1):
         # One or none, as it comes, without a jump that could not be foretold; none: a card that is known already.
         turned = seen - before
         k = max(seen - 1, 0)
         rank = np.int64(ranks[as_index(places + k)])
         known = as_index(at.known + k)
-        row[known] = (rank if (stock >> k) & 1 else 0) if turned else row[known]
+        shown = np.int64(row[known])
+        row[known] = shown + turned * (((stock >> k) & 1) * rank - shown)
         row[as_index(at.unseen + rank - 1)] -= turned
         return
     for k in range(before, seen):

@@ -326,7 +326,7 @@ NOT_PLAIN = ("pyramid:draw_count=2", "pyramid:pair_waste_two=true", "pyramid:sto
 def test_plain_rules_are_those_that_the_plain_tables_leave_as_they_are(name, level) -> None:
     rules = pe.rules(name)
     full, at = kernels.table(rules), layout(rules, level).offsets
-    made, fields = stepping.plain_table.py_func(full), stepping.plain_offsets.py_func(at)
+    made, fields = stepping.plain_table.py_func(full, full.one_word), stepping.plain_offsets.py_func(at)
     assert stepping.is_plain(full) == (name in PLAIN)
     assert (all(map(np.array_equal, made, full)) and fields == at) == (name in PLAIN)
 
