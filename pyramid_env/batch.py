@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pyramid_env.batch_arrays import COUNTS, Games, Outcome, new_games, new_outcome, new_scratch, tables
 from pyramid_env.crew import Crew, shares
-from pyramid_env.engine import deal_games, random_actions, step_kernel, take_actions
+from pyramid_env.engine import deal_games, random_actions, step_kernels, take_actions
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.reward import ILLEGAL_REWARD
@@ -81,9 +81,9 @@ class Batch:
         count = self.actions.size
         self._scratch = [new_scratch(self.rules, count) for _ in range(self._threads)]
         self._crew = Crew(self._threads - 1)
-        self._plays = [
-            partial(
-                step_kernel(self.rules),
+        kernels = step_kernels(self.rules)
+        given = [
+            (
                 *self._tables,
                 *self.games.part(start, stop),
                 self._scratch[i],
@@ -98,12 +98,14 @@ class Batch:
             )
             for i, (start, stop) in enumerate(shares(count, self._threads))
         ]
+        self._play = partial(kernels.play, *given[0])
+        self._serve = [_on_seat(kernels.serve, arguments) for arguments in given[1:]]
         self._deals: list[Callable[..., int]] = [
             partial(deal_games, *self._tables, *self.games, scratch) for scratch in self._scratch
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        linked = ("_tables", "_counts", "_scratch", "_crew", "_plays", "_deals")
+        linked = ("_tables", "_counts", "_scratch", "_crew", "_play", "_serve", "_deals")
         return {name: value for name, value in self.__dict__.items() if name not in linked}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -113,9 +115,9 @@ class Batch:
     def play(self) -> Counts:
         """Play ``actions``, or deal anew where ``restart`` says so."""
         if self._threads == 1:
-            self._plays[0]()
+            self._play()
             return Counts(*self._counts[0].tolist())
-        self._crew.run(self._plays)
+        self._crew.repeat(self._play, self._serve)
         return Counts(*self._counts.sum(axis=0).tolist())
 
     def begin(self, index: NDArray[np.intp], deals: NDArray[np.int64] = NO_DEALS) -> None:
@@ -154,6 +156,11 @@ class Batch:
     def close(self) -> None:
         """End the threads."""
         self._crew.close()
+
+
+def _on_seat(serve: Callable[..., None], arguments: tuple[Any, ...]) -> Callable[[int], None]:
+    """The kernel with all its arguments but the seat."""
+    return lambda seat: serve(seat, *arguments)
 
 
 def unpack_masks(packed: NDArray[np.uint8], actions: int) -> NDArray[np.bool_]:

@@ -58,6 +58,24 @@ def _load_shared(_typing: Any, _address: Any) -> Any:
     return _MASK_TO_NUMBER, emit
 
 
+def _store_shared(_typing: Any, _address: Any, _number: Any) -> Any:
+    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+        builder.store_atomic(arguments[1], pointer, "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), emit
+
+
+def _swap_shared(_typing: Any, _address: Any, _expected: Any, _number: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+        both = builder.cmpxchg(pointer, arguments[1], arguments[2], "acq_rel", "acquire")
+        return builder.extract_value(both, 1)
+
+    return types.boolean(types.int64, types.int64, types.int64), emit
+
+
 def _fetch_ahead(typing: Any, array: Any, row: Any, column: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
@@ -93,6 +111,13 @@ upper_half: Callable[[np.uint64, np.uint64], np.uint64] = _intrinsic(_upper_half
 
 load_shared: Callable[[int], int] = _intrinsic(_load_shared)
 """The int64 at an address that another thread may write: read anew each time. Callable from kernels only."""
+
+store_shared: Callable[[int, int], None] = _intrinsic(_store_shared)
+"""Write an int64 to an address that another thread reads, after all written before. Callable from kernels only."""
+
+swap_shared: Callable[[int, int, int], bool] = _intrinsic(_swap_shared)
+"""Write the last number to an address if the int64 there is the second one, no other thread coming between; was it?
+Callable from kernels only."""
 
 fetch_ahead: Callable[[Any, int, int], None] = _intrinsic(_fetch_ahead)
 """Begin to fetch an element of an array (n, m), which will be wanted soon, from memory. Callable from kernels only."""

@@ -7,7 +7,7 @@ slices of the arrays are batches of their own, and threads that step different s
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from pyramid_env.kernels import (
 from pyramid_env.moves import Kind
 from pyramid_env.observation import Offsets, encode
 from pyramid_env.rules import Rules
+from pyramid_env.seat import tell_done, work_comes
 from pyramid_env.stepping import is_plain, plain_offsets, plain_table, unpack_offsets, unpack_table
 from pyramid_env.update import (
     WORD_BITS,
@@ -369,13 +370,51 @@ def _player(plain: bool, one_word: int = 0) -> Callable[..., None]:
 
 
 _play_games: Final = _player(False)
-_play_plain_games: Final = {one_word: _player(True, one_word) for one_word in (0, 1)}
+_play_plain_games: Final = _player(True)
+_play_plain_games_in_one_word: Final = _player(True, 1)
 
 
-def step_kernel(rules: Rules) -> Callable[..., None]:
-    """The kernel that plays a step of many games of some rules; its arguments are those of ``play_games`` above."""
+@kernel
+def _serve_games(seat: int, *arguments: Any) -> None:
+    while work_comes(seat):
+        _play_games(*arguments)
+        tell_done(seat)
+
+
+@kernel
+def _serve_plain_games(seat: int, *arguments: Any) -> None:
+    while work_comes(seat):
+        _play_plain_games(*arguments)
+        tell_done(seat)
+
+
+@kernel
+def _serve_plain_games_in_one_word(seat: int, *arguments: Any) -> None:
+    while work_comes(seat):
+        _play_plain_games_in_one_word(*arguments)
+        tell_done(seat)
+
+
+class StepKernels(NamedTuple):
+    """Kernels for the step of many games of some rules.
+
+    Attributes:
+        play: one step; its arguments are those of ``play_games`` above.
+        serve: the same arguments after a helper's seat (pyramid_env/seat.py): a step each time that work comes.
+    """
+
+    play: Callable[..., None]
+    serve: Callable[..., None]
+
+
+def step_kernels(rules: Rules) -> StepKernels:
+    """The kernels of some rules."""
     full = table(rules)
-    return _play_plain_games[full.one_word] if is_plain(full) else _play_games
+    if not is_plain(full):
+        return StepKernels(_play_games, _serve_games)
+    if full.one_word:
+        return StepKernels(_play_plain_games_in_one_word, _serve_plain_games_in_one_word)
+    return StepKernels(_play_plain_games, _serve_plain_games)
 
 
 @kernel

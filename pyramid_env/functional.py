@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from pyramid_env.batch import LARGEST, NO_DEALS, NO_LIMIT
 from pyramid_env.batch_arrays import COUNTS, ILLEGAL, Games, Outcome, new_games, new_outcome, new_scratch, tables
 from pyramid_env.deal import check_number
-from pyramid_env.engine import deal_games, step_kernel, take_actions
+from pyramid_env.engine import deal_games, step_kernels, take_actions
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import CARDS_LEFT, CLEARED_IN, MSC, OVER, PAR, PASS_NUMBER, PYRAMID_LEFT, SCORE, WON
 from pyramid_env.moves import move_table
@@ -187,7 +187,7 @@ def step(
     if wrong >= 0:
         raise PyramidError(f"actions: expected integers from 0 to {count - 1}, got {given[wrong]} for game {wrong}")
     counts = np.zeros(COUNTS, np.int64)
-    step_kernel(chosen)(
+    step_kernels(chosen).play(
         *tables(chosen, level),
         *_own(buffers),
         new_scratch(chosen, games),

@@ -1,12 +1,18 @@
 """The crew of threads: every part is run and waited for, errors arrive, nobody is lost while asleep."""
 
+import gc
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from pyramid_env._numba import kernel
 from pyramid_env.crew import Crew, shares
+from pyramid_env.seat import tell_done, work_comes
 
 
 def noting(parts: int, pause_s: float = 0.0) -> tuple[list[Callable[[], None]], list[tuple[int, str]]]:
@@ -76,3 +82,84 @@ def test_a_closed_crew_starts_anew_and_one_without_helpers_runs_all_itself() -> 
 def test_shares_cover_all_and_differ_by_one_at_most() -> None:
     assert shares(10, 3) == [(0, 3), (3, 6), (6, 10)]
     assert shares(2, 4) == [(0, 0), (0, 1), (1, 1), (1, 2)]
+
+
+# ---- on seats --------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def count_on_seat(seat: int, counts: NDArray[np.int64], at: int) -> None:
+    while work_comes(seat):
+        counts[at] += 1
+        tell_done(seat)
+
+
+def counting(helpers: int) -> tuple[Callable[[], None], list[Callable[[int], None]], NDArray[np.int64]]:
+    """The caller's part, one for each helper, and how often each was done."""
+    counts = np.zeros(1 + helpers, np.int64)
+
+    def first() -> None:
+        counts[0] += 1
+
+    return first, [partial(count_on_seat, counts=counts, at=1 + i) for i in range(helpers)], counts
+
+
+@pytest.mark.parametrize("helpers", [1, 3])
+def test_helpers_on_their_seats_do_their_part_each_time_whatever_comes_between(helpers) -> None:
+    crew, (first, others, counts) = Crew(helpers), counting(helpers)
+    work, noted = noting(1 + helpers)
+    for n in range(1, 500):
+        crew.repeat(first, others)
+        assert counts.tolist() == [n] * (1 + helpers)
+        if n % 100 == 0:
+            time.sleep(0.005)  # longer than anyone looks
+        if n % 7 == 0:
+            crew.run(work)
+    assert len(noted) == (1 + helpers) * (499 // 7)
+    assert len(crew._threads) == helpers
+    crew.close()
+
+
+def test_an_error_beside_helpers_on_their_seats_ends_them_and_the_crew_goes_on() -> None:
+    crew, (first, others, counts) = Crew(2), counting(2)
+    crew.repeat(first, others)
+    before = crew._threads
+
+    def wrong() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        crew.repeat(wrong, others)
+    assert not any(thread.is_alive() for thread in before)
+    assert counts.tolist()[0] == 1
+    crew.repeat(first, others)
+    assert counts.tolist()[0] == 2
+    crew.close()
+
+
+def test_a_helper_that_cannot_go_to_its_seat_is_no_endless_wait() -> None:
+    crew, (first, others, _) = Crew(2), counting(2)
+
+    def wrong(seat: int) -> None:
+        raise ArithmeticError("no seat")
+
+    with pytest.raises(ArithmeticError, match="no seat"):
+        crew.repeat(first, [others[0], wrong])
+    crew.repeat(first, others)
+    crew.close()
+
+
+def test_closing_sends_helpers_away_from_their_seats() -> None:
+    crew, (first, others, _) = Crew(2), counting(2)
+    for _ in range(2):
+        crew.repeat(first, others)
+        threads = crew._threads
+        crew.close()
+        assert not any(thread.is_alive() for thread in threads)
+    crew.repeat(first, others)
+    threads = crew._threads
+    del crew  # or garbage
+    gc.collect()
+    for thread in threads:
+        thread.join(5.0)
+    assert not any(thread.is_alive() for thread in threads)

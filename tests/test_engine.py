@@ -338,7 +338,7 @@ def test_plain_rules_are_stepped_as_all_rules_are(name, mask_format, monkeypatch
     plain = pe.PyramidVectorEnv(16, name, **settings)
     monkeypatch.setattr(engine, "is_plain", lambda full: False)
     general = pe.PyramidVectorEnv(16, name, **settings)
-    assert plain._batch._plays[0].func is not general._batch._plays[0].func
+    assert plain._batch._play.func is not general._batch._play.func
     assert same(plain.reset(seed=3), general.reset(seed=3))
     rng = np.random.default_rng(3)
     for _ in range(300):
