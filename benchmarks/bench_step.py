@@ -140,12 +140,17 @@ def sizes(options: argparse.Namespace) -> None:
 
 
 def threads(options: argparse.Namespace) -> None:
-    """One thread and two; the ratio is by the clock."""
+    """One thread and two, in turns; the ratio is by the clock."""
     for settings in ({"copy": False}, {"copy": False, "action_mask_format": "packed"}):
-        one = report(f"Pyramid, {text(settings)}, one thread", THREADS_AT, our_rate(THREADS_AT, options, **settings))
-        two = our_rate(THREADS_AT, options, num_threads=2, **settings)
-        ratio = two.wall / one.wall
-        report(f"Pyramid, {text(settings)}, two threads", THREADS_AT, two, ratio, to="one thread, by the clock")
+        numbers = {"one thread": 1, "two threads": 2}
+        timers = {
+            name: Timer(our_games(THREADS_AT, options, **settings, num_threads=number))
+            for name, number in numbers.items()
+        }
+        take_turns(timers.values(), options.seconds)
+        one, two = (timer.best for timer in timers.values())
+        report(f"Pyramid, {text(settings)}, one thread", THREADS_AT, one)
+        report(f"Pyramid, {text(settings)}, two threads", THREADS_AT, two, two.wall / one.wall, to="one, by the clock")
 
 
 def levels(options: argparse.Namespace) -> None:

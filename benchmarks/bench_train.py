@@ -21,7 +21,7 @@ that is said). What differs:
 PPO for a fifth of them, once with the same network and once as ``--config`` has it, with what MaskablePPO cannot have
 (pairs of ranks as groups, moves without a choice left out). Each has its section of ``--config``, its schedules
 stretched over the steps that it is about to make. The table has the best validation win rate that each met; evaluation
-is not counted. ``--settings`` changes the config first.
+is not counted. ``--settings`` changes the config first, ``--own`` what the last contestant has of it.
 """
 
 from __future__ import annotations
@@ -94,11 +94,13 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--reach", type=float, metavar="SECONDS")
     parser.add_argument("--settings", nargs="*", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--own", nargs="*", default=[], metavar="KEY=VALUE", help="settings of own PPO's last row alone")
     parser.add_argument("--config", type=Path, default=Path(__file__).parent.parent / "configs" / "pyramid.yaml")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.reach is not None:
-        return print_reach(load_config(options.config, ["evaluation.bound=false", *options.settings]), options.reach)
+        config = load_config(options.config, ["evaluation.bound=false", *options.settings])
+        return print_reach(config, options.reach, options.own)
     print_speed(options)
 
 
@@ -183,13 +185,13 @@ def sb3(model: Any) -> Update:
 # ---- what is reached -------------------------------------------------------------------------------------------------
 
 
-def print_reach(config: Config, seconds: float) -> None:
-    """The best validation win rates within the two budgets."""
+def print_reach(config: Config, seconds: float, own_changes: list[str]) -> None:
+    """The best validation win rates within the two budgets; ``own_changes``: settings of the last contestant alone."""
     same = ["network.groups=0", "network.recurrent=0", "env.skip_forced=false"]  # what only own PPO has
     contestants = (
         ("MaskablePPO", seconds, ["algorithm=maskable_ppo", *same]),
         ("own PPO", seconds / 5, ["algorithm=ppo", *same]),
-        ("own PPO, as in the config", seconds / 5, ["algorithm=ppo"]),
+        ("own PPO, as in the config", seconds / 5, ["algorithm=ppo", *own_changes]),
     )
     print("| contestant | CPU seconds | steps | best win rate |\n|---|---|---|---|")
     for name, budget, changes in contestants:

@@ -13,12 +13,12 @@ from pyramid_env.deal import Deal
 from pyramid_env.env import END_FACTS, NO_NUMBER
 from pyramid_env.kernels import CLEARED_IN, MSC, PAR, WON
 
-_CLEARED_ROW: Final = 0
-_PAR_ROW: Final = 1
-_MSC_ROW: Final = 2
+_CLEARED: Final = 0
+_PAR: Final = 1
+_MSC: Final = 2
 _NUMBERS: Final = 3
-_WON_ROW: Final = 0
-_OVER_ROW: Final = 1
+_WON: Final = 0
+_OVER: Final = 1
 _FLAGS: Final = 2
 
 
@@ -133,18 +133,19 @@ class Infos:
 
 
 def _end_arrays(count: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    return np.zeros((_NUMBERS, count), np.int64), np.zeros((_FLAGS, count), np.bool_)
+    """What the end facts are written to, a game's side by side: few games end in a step, far from each other."""
+    return np.zeros((count, _NUMBERS), np.int64), np.zeros((count, _FLAGS), np.bool_)
 
 
 def _named(numbers: NDArray[np.int64], flags: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """Rows of end arrays, by the names that the infos have for them."""
-    won, over = flags
+    """Columns of end arrays, by the names that the infos have for them."""
+    won, over = flags.T
     values = {
         "won": won,
         "is_success": won,
-        "cleared_in": numbers[_CLEARED_ROW],
-        "par": numbers[_PAR_ROW],
-        "msc": numbers[_MSC_ROW],
+        "cleared_in": numbers[:, _CLEARED],
+        "par": numbers[:, _PAR],
+        "msc": numbers[:, _MSC],
     }
     assert values.keys() == END_FACTS.keys()
     return {**values, **{f"_{key}": over for key in values}}
@@ -158,15 +159,15 @@ def _spread_ends(
     out_numbers: NDArray[np.int64],
     out_flags: NDArray[np.bool_],
 ) -> None:
-    """Write the end facts of some games into rows that are zeros but for those of the games ``before``."""
+    """Write the end facts of some games into arrays that are zeros but for those of the games ``before``."""
     for b in before:
-        for row in range(out_numbers.shape[0]):
-            out_numbers[row, b] = 0
-        for row in range(out_flags.shape[0]):
-            out_flags[row, b] = False
+        for column in range(_NUMBERS):
+            out_numbers[b, column] = 0
+        for column in range(_FLAGS):
+            out_flags[b, column] = False
     for b in over:
-        out_numbers[_CLEARED_ROW, b] = facts[b, CLEARED_IN]
-        out_numbers[_PAR_ROW, b] = facts[b, PAR]
-        out_numbers[_MSC_ROW, b] = facts[b, MSC]
-        out_flags[_WON_ROW, b] = facts[b, WON] != 0
-        out_flags[_OVER_ROW, b] = True
+        out_numbers[b, _CLEARED] = facts[b, CLEARED_IN]
+        out_numbers[b, _PAR] = facts[b, PAR]
+        out_numbers[b, _MSC] = facts[b, MSC]
+        out_flags[b, _WON] = facts[b, WON] != 0
+        out_flags[b, _OVER] = True

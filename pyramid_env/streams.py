@@ -22,6 +22,7 @@ class DealStreams:
     Attributes:
         numbers: (B, AHEAD) int64, the coming deals of each game.
         used: (B,) int64, how many of them have been dealt; AHEAD: there are none left.
+        spent: of how many games there are none left; whoever counts up ``used`` sees to it.
     """
 
     AHEAD: Final = 128
@@ -31,6 +32,7 @@ class DealStreams:
         self._generators: list[np.random.Generator | None] = [None] * games
         self.numbers = np.zeros((games, self.AHEAD), np.int64)
         self.used = np.full(games, self.AHEAD, np.int64)
+        self.spent = games
 
     def seed(self, seeds: Iterable[int | None], which: NDArray[np.bool_]) -> None:
         """Start the streams of the marked games anew from their (checked) seeds; None leaves a stream as it is."""
@@ -38,6 +40,7 @@ class DealStreams:
             if seed is not None and which[i]:
                 self.seeds[i], self._generators[i] = seed, None
                 self.used[i] = self.AHEAD
+        self.spent = int((self.used == self.AHEAD).sum())
 
     def generator(self, game: int) -> np.random.Generator:
         """The game's generator, made when first needed."""
@@ -50,9 +53,11 @@ class DealStreams:
     def take(self, index: NDArray[np.intp]) -> NDArray[np.int64]:
         """The next deal number of each game in ``index``."""
         numbers = np.empty(index.size, np.int64)
-        if not _take(self.numbers, self.used, index, numbers):
+        spent = _take(self.numbers, self.used, index, numbers)
+        if spent < 0:
             self.fill(index)
-            _take(self.numbers, self.used, index, numbers)
+            spent = _take(self.numbers, self.used, index, numbers)
+        self.spent += spent
         return numbers
 
     def fill(self, index: NDArray[np.intp]) -> None:
@@ -60,17 +65,22 @@ class DealStreams:
         for i in index[self.used[index] == self.AHEAD].tolist():
             self.numbers[i] = random_numbers(self.generator(i), self.AHEAD)
             self.used[i] = 0
+            self.spent -= 1
 
 
 @kernel
 def _take(
     numbers: NDArray[np.int64], used: NDArray[np.int64], index: NDArray[np.int64], out_numbers: NDArray[np.int64]
-) -> bool:
-    """Take a number of each stream in ``index``; if one has none left, take none at all and return false."""
+) -> int:
+    """Take a number of each stream in ``index`` and return how many have none left; take none and return -1 if one has
+    none left already."""
+    spent = 0
     for i in index:
         if used[i] == numbers.shape[1]:
-            return False
+            return -1
     for at in range(index.size):
-        out_numbers[at] = numbers[index[at], used[index[at]]]
-        used[index[at]] += 1
-    return True
+        i = index[at]
+        out_numbers[at] = numbers[i, used[i]]
+        used[i] += 1
+        spent += used[i] == numbers.shape[1]
+    return spent

@@ -144,7 +144,6 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._streams = DealStreams(num_envs)
-        self._spent = True  # some game may have no deal left that was fetched ahead
         self._batch = Batch(
             self.num_envs,
             self.rules,
@@ -209,7 +208,6 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         which = self._reset_mask(given.pop("reset_mask", None))
         starts, seeds = self._starts(given, which), self._seeds(seed)
         self._streams.seed(seeds, which)
-        self._spent = True
         index = np.flatnonzero(which)
         if starts is None:
             self._deal_random(index)
@@ -242,7 +240,7 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         if not counted:
             np.copyto(self._before, self.facts)
         ended, illegal, dead, spent = batch.play()
-        self._spent |= spent > 0
+        self._streams.spent += spent
         if counted:
             rewards = outcome.rewards.copy()
         else:
@@ -417,14 +415,13 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
 
     def _name_deals(self) -> None:
         """See to it that the games that the coming step deals anew have deals: their streams' or the source's."""
-        if self.deals is None and not self._spent and not self._unnumbered:
+        if self.deals is None and not self._streams.spent and not self._unnumbered:
             return
         (index,) = self._batch.restart.nonzero()
         if self.deals is not None:
             self._number(index, next_numbers(self.deals, index.size))
             return
         self._streams.fill(index)
-        self._spent = bool((self._streams.used == DealStreams.AHEAD).any())
         self._forget_unnumbered(index)
 
     def _number(self, index: NDArray[np.intp], numbers: NDArray[np.int64]) -> None:
