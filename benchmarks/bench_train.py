@@ -94,7 +94,9 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--reach", type=float, metavar="SECONDS")
     parser.add_argument("--settings", nargs="*", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--own", nargs="*", default=[], metavar="KEY=VALUE", help="settings of own PPO's last row alone")
+    parser.add_argument(
+        "--own", nargs="*", default=[], metavar="KEY=VALUE", help="settings of own PPO's last row alone"
+    )
     parser.add_argument("--config", type=Path, default=Path(__file__).parent.parent / "configs" / "pyramid.yaml")
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -9,9 +9,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pyramid_env.actions import random_actions, take_actions
 from pyramid_env.batch_arrays import COUNTS, Games, Outcome, new_games, new_outcome, new_scratch, tables
 from pyramid_env.crew import Crew, shares
-from pyramid_env.engine import deal_games, random_actions, step_kernels, take_actions
+from pyramid_env.engine import deal_games, step_kernels
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
 from pyramid_env.reward import ILLEGAL_REWARD

@@ -24,10 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pyramid_env.actions import take_actions
 from pyramid_env.batch import LARGEST, NO_DEALS, NO_LIMIT
 from pyramid_env.batch_arrays import COUNTS, ILLEGAL, Games, Outcome, new_games, new_outcome, new_scratch, tables
 from pyramid_env.deal import check_number
-from pyramid_env.engine import deal_games, step_kernels, take_actions
+from pyramid_env.engine import deal_games, step_kernels
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import CARDS_LEFT, CLEARED_IN, MSC, OVER, PAR, PASS_NUMBER, PYRAMID_LEFT, SCORE, WON
 from pyramid_env.moves import move_table

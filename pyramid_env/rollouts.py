@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
+from pyramid_env.actions import nth_action
 from pyramid_env.batch_arrays import tables
 from pyramid_env.bits import count_bits, upper_half
 from pyramid_env.crew import Crew, shares
 from pyramid_env.deal import GAMMA, MAX_NUMBER, Deal, mix, shuffle
-from pyramid_env.engine import apply, nth_action
+from pyramid_env.engine import apply
 from pyramid_env.errors import PyramidError
 from pyramid_env.kernels import (
     CARDS_LEFT,

@@ -1,7 +1,7 @@
 """Seats: how a helper stays in compiled code from one piece of work to the next, and so begins within a microsecond.
 
 A helper that comes out of a kernel waits for Python's lock, takes its next job from a queue and hands its arrays to
-Numba again: some 13 microseconds, and as much until its end is noticed, of a step that takes 250. A helper that sits on
+Numba again: some 13 microseconds, and as much until its end is noticed, of a step that takes 250 in all. A helper that sits on
 a seat, an int64 in memory that it shares with the caller, plays the same arrays again as often as it is told to, and
 gets up when nothing comes for a while, or when it is wanted for something else.
 
@@ -40,17 +40,18 @@ milliseconds between steps, hardly notices."""
 @kernel
 def work_comes(seat: int) -> bool:
     """The helper waits: true, there is work; false, it has got up."""
-    looks = 0
-    while True:
-        state = load_shared(seat)
-        if load_shared(seat + _NEXT) != 0 or state == UP:
-            store_shared(seat, AWAY)
+    state = READY
+    while state != UP and load_shared(seat + _NEXT) == 0:
+        for _ in range(LOOKS):
+            state = load_shared(seat)
+            if state == CALLED:
+                return True
+            if state == UP:
+                break
+        if swap_shared(seat, READY, AWAY):
             return False
-        if state == CALLED:
-            return True
-        looks += 1
-        if looks >= LOOKS and state == READY and swap_shared(seat, READY, AWAY):
-            return False
+    store_shared(seat, AWAY)
+    return False
 
 
 @kernel
@@ -89,3 +90,5 @@ def send_away(seat: int) -> None:
 def close(seat: int) -> None:
     """No work will come any more."""
     store_shared(seat + _NEXT, 1)
+    swap_shared(seat, READY, UP)
+    swap_shared(seat, DONE, UP)

@@ -17,10 +17,10 @@ from test_vector_env import MODES, choose
 
 import pyramid_env as pe
 from pyramid_env import engine, kernels, stepping
+from pyramid_env.actions import nth_action
 from pyramid_env.batch import unpack_masks
 from pyramid_env.batch_arrays import MASK_FORMATS
 from pyramid_env.deal import random_numbers
-from pyramid_env.engine import nth_action
 from pyramid_env.errors import DeckError, PyramidError
 from pyramid_env.moves import move_table
 from pyramid_env.observation import layout
