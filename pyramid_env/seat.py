@@ -1,7 +1,7 @@
 """Seats: how a helper stays in compiled code from one piece of work to the next, and so begins within a microsecond.
 
 A helper that comes out of a kernel waits for Python's lock, takes its next job from a queue and hands its arrays to
-Numba again: some 13 microseconds, and as much until its end is noticed, of a step that takes 250 in all. A helper that sits on
+Numba again: some 13 microseconds, and as much until its end is noticed, of a step that takes 250. A helper that sits on
 a seat, an int64 in memory that it shares with the caller, plays the same arrays again as often as it is told to, and
 gets up when nothing comes for a while, or when it is wanted for something else.
 
