@@ -6,6 +6,7 @@ helper stays in compiled code for it (:meth:`Crew.repeat`).
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
 from pyramid_env.bits import load_shared
-from pyramid_env.seat import LOOKS, call, close, is_done, send_away
+from pyramid_env.seat import AWAY, LOOKS, UP, call, close, is_done, send_away
 
 Work = Callable[[], object]
 Seated = Callable[[int], object]
@@ -62,6 +63,7 @@ class Crew:
         self._open()
 
     def _open(self) -> None:
+        self._process = os.getpid()
         self._jobs: list[_Channel[_Job | None]] = []  # one for each helper that has started
         self._done: list[_Channel[BaseException | None]] = []
         self._threads: list[threading.Thread] = []
@@ -76,8 +78,8 @@ class Crew:
             parts: one for the caller and one for each helper at most, or, without helpers, any number.
         """
         assert not self._helpers or len(parts) <= 1 + self._helpers, "more parts than threads"
-        if self._helpers and len(parts) > 1 and not self._jobs:
-            self._start()
+        if self._helpers and len(parts) > 1:
+            self._gather()
         helped = parts[1:] if self._jobs else ()
         for jobs, part, seat in zip(self._jobs, helped, self._addresses, strict=False):
             send_away(seat)
@@ -102,11 +104,12 @@ class Crew:
             others: one for each helper, always the same: compiled code that neither raises nor needs Python's lock,
                 and goes on while :func:`~pyramid_env.seat.work_comes`, telling the seat each time that it is done.
         """
-        if not self._jobs:
-            self._start()
+        self._gather()
         try:
             for jobs, other, seat in zip(self._jobs, others, self._addresses, strict=True):
-                if not call(seat):
+                while (found := call(seat)) == UP:
+                    time.sleep(_NAP_S)
+                if found == AWAY:
                     jobs.put(_Job(partial(other, seat), told=False))
             first()
             for done, seat in zip(self._done, self._addresses, strict=True):
@@ -124,10 +127,25 @@ class Crew:
 
     def close(self) -> None:
         """End the threads and wait for them; a later run starts others."""
-        self._close()
-        for thread in self._threads:
-            thread.join(_PATIENCE_S)
-        self._open()
+        try:
+            self._close()
+            for thread in self._threads:
+                if thread.is_alive():
+                    thread.join(_PATIENCE_S)
+        finally:  # Ctrl-C while it waits
+            self._open()
+
+    def _gather(self) -> None:
+        """See to it that the helpers are there: they are not before the first work, nor in a forked process."""
+        if self._process != os.getpid():
+            self._close.detach()  # the others' threads
+            self._open()
+        if not self._jobs:
+            try:
+                self._start()
+            except BaseException:
+                self.close()
+                raise
 
     def _start(self) -> None:
         for i in range(self._helpers):

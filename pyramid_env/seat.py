@@ -61,13 +61,15 @@ def tell_done(seat: int) -> None:
 
 
 @kernel
-def call(seat: int) -> bool:
-    """The caller has work: true, the helper is there and has been told; false, it must be sent to its seat."""
-    while True:
+def call(seat: int) -> int:
+    """The caller has work: READY, the helper sat there and has been told; AWAY, it must be sent to its seat, where it
+    will find it; UP, it has not quite left yet: ask again."""
+    for _ in range(LOOKS):
         if swap_shared(seat, READY, CALLED):
-            return True
+            return READY
         if swap_shared(seat, AWAY, CALLED):
-            return False
+            return AWAY
+    return UP
 
 
 @kernel

@@ -1,6 +1,8 @@
 """The crew of threads: every part is run and waited for, errors arrive, nobody is lost while asleep."""
 
 import gc
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -163,3 +165,42 @@ def test_closing_sends_helpers_away_from_their_seats() -> None:
     for thread in threads:
         thread.join(5.0)
     assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_has_helpers_of_its_own() -> None:
+    crew, (first, others, counts) = Crew(1), counting(1)
+    crew.repeat(first, others)
+    child = os.fork()
+    if not child:
+        crew.repeat(first, others)
+        os._exit(int(counts.tolist() != [2, 2]))
+    deadline = time.monotonic() + 20.0
+    ended = (0, 0)
+    while ended[0] == 0 and time.monotonic() < deadline:
+        ended = os.waitpid(child, os.WNOHANG)
+        time.sleep(0.01)
+    if ended[0] == 0:
+        os.kill(child, signal.SIGKILL)
+    assert ended == (child, 0)
+    crew.repeat(first, others)
+    assert counts.tolist() == [2, 2]
+    crew.close()
+
+
+@pytest.mark.parametrize("at", ["start", "join"])
+def test_ctrl_c_while_threads_start_or_end_leaves_a_crew_that_goes_on(at, monkeypatch) -> None:
+    crew, (first, others, counts) = Crew(2), counting(2)
+
+    def interrupted(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, at, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                crew.repeat(interrupted, others)
+        crew.repeat(first, others)
+    assert counts[0] == 2
+    crew.close()
