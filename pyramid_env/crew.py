@@ -90,8 +90,12 @@ class Crew:
                 part()
         except BaseException as raised:  # the helpers write into the caller's arrays: wait for them first
             error = raised
-        for done, _ in zip(self._done, helped, strict=False):
-            error = done.get() or error
+        try:
+            for done, _ in zip(self._done, helped, strict=False):
+                error = done.get() or error
+        except BaseException:  # Ctrl-C while it waits: what comes later must not be taken for the end of other work
+            self.close()
+            raise
         if error is not None:
             raise error
 

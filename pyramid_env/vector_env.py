@@ -239,8 +239,9 @@ class PyramidVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             self._name_deals()
         if not counted:
             np.copyto(self._before, self.facts)
+        self._streams.spent += 1  # too many: Ctrl-C may come before it is known how many
         ended, illegal, dead, spent = batch.play()
-        self._streams.spent += spent
+        self._streams.spent += spent - 1
         if counted:
             rewards = outcome.rewards.copy()
         else:

@@ -189,6 +189,26 @@ def test_a_forked_process_has_helpers_of_its_own() -> None:
     crew.close()
 
 
+def test_ctrl_c_while_a_slow_helper_is_waited_for_ends_the_helpers(monkeypatch) -> None:
+    crew, (work, noted) = Crew(1), noting(2, pause_s=0.05)
+    crew.run(work)
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    before = crew._threads
+    with monkeypatch.context() as patch:
+        patch.setattr(crew._done[0], "get", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            crew.run(work)
+    assert not any(thread.is_alive() for thread in before)
+    noted.clear()
+    for n in range(1, 4):
+        crew.run(work)
+        assert len(noted) == 2 * n
+    crew.close()
+
+
 @pytest.mark.parametrize("at", ["start", "join"])
 def test_ctrl_c_while_threads_start_or_end_leaves_a_crew_that_goes_on(at, monkeypatch) -> None:
     crew, (first, others, counts) = Crew(2), counting(2)

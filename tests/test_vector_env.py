@@ -75,6 +75,27 @@ def test_equal_over_more_episodes_than_deals_are_fetched_ahead(mode) -> None:
     play_side_by_side(native, sync, np.random.default_rng(3), 10, seed=[None, 1, None])
 
 
+def test_ctrl_c_during_a_step_does_not_lose_count_of_the_deals_fetched_ahead(monkeypatch) -> None:
+    envs = pe.PyramidVectorEnv(8, "mini", max_episode_steps=1)
+    envs.reset(seed=0)
+    streams, rng = envs._streams, np.random.default_rng(0)
+    play = envs._batch.play
+
+    def interrupted() -> None:
+        play()
+        raise KeyboardInterrupt
+
+    for _ in range(4 * streams.AHEAD):
+        monkeypatch.setattr(envs._batch, "play", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            envs.step(envs.random_actions(rng))
+        monkeypatch.setattr(envs._batch, "play", play)
+        envs.step(envs.random_actions(rng))
+        assert (streams.used <= streams.AHEAD).all()
+        assert streams.spent >= (streams.used == streams.AHEAD).sum()
+    envs.close()
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "option", [{"deal": 12}, {"cards": str(pe.Deal.number(3, "mini"))}, {"game": pe.Game(9, "mini")}]
