@@ -20,7 +20,7 @@ def take_actions(
     strict: bool,
     out_actions: NDArray[np.int64],
 ) -> int:
-    """Copy actions, up to the first that is refused, and return its game; -1: there is none.
+    """Copy actions, and return the game of the first that is refused; -1: there is none.
 
     Refused are those outside 0..count-1 and, if strict, masked ones, but not of games in ``restart``.
     """

@@ -213,6 +213,7 @@ def _help(jobs: _Channel[_Job | None], done: _Channel[BaseException | None], sea
 
 def _dismiss(jobs: list[_Channel[_Job | None]], seats: NDArray[np.int64]) -> None:
     """Have the helpers that have started end."""
-    for channel, seat in zip(jobs, seats, strict=False):
+    for seat in seats:
         close(seat.ctypes.data)
+    for channel in jobs:
         channel.put(None)

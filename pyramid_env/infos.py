@@ -39,7 +39,7 @@ class Infos:
         self._all = np.ones((_NUMBERS, count), np.bool_)
         self._numbers, self._flags = _end_arrays(count)
         self._ends_named = _named(self._numbers, self._flags)  # games that have won, say, lie in one array for all keys
-        self._over = np.zeros(0, np.intp)  # their columns that are not zeros
+        self._over = np.zeros(0, np.intp)  # their rows that are not zeros
 
     def of_all(self, illegal: NDArray[np.bool_] | None, over: NDArray[np.intp]) -> dict[str, Any]:
         """The infos of all games.

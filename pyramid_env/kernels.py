@@ -54,7 +54,7 @@ MOVE_PLACES: Final = 3
 MOVE_TOPS: Final = 4
 MOVE_COLUMNS: Final = 5
 """Columns of a Table's moves: kind, first and second of a :class:`~pyramid_env.moves.Move`; bits of the places that it
-takes a card of; 1 if it takes the top card of one pile, else 0."""
+takes a card of; 1 if of the waste it takes the top card of one pile and no other, else 0."""
 
 MAX_MOVES: Final = 512
 """No position has more legal moves: at most 8 cards of a rank, so 64 pairs for each of 6 pairs of ranks; 8 kings; a

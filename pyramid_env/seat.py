@@ -9,10 +9,11 @@ gets up when nothing comes for a while, or when it is wanted for something else.
     AWAY        not there                         the caller, to CALLED, and has it sit down
     READY       waiting for work                  the caller to CALLED or UP, the helper to AWAY; whoever is first
     CALLED      at work, or about to              the helper, to DONE
-    DONE        done                              the caller, to READY
+    DONE        done                              the caller to READY or UP, the helper to GONE; whoever is first
+    GONE        done, and not there               the caller, to AWAY
     UP          to get up                         the helper, to AWAY
 
-The number after it is not 0 once no work will come any more; then a helper gets up whatever its seat is.
+The number after it is not 0 once no work will come any more; then a helper that is not at work gets up.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ READY: Final = 1
 CALLED: Final = 2
 DONE: Final = 3
 UP: Final = 4
+GONE: Final = 5
 
 _NEXT: Final = 8
 """Bytes from a seat to the number after it."""
 
 LOOKS: Final = 1_000_000
-"""So often is looked for what is waited for, a quarter of a millisecond in all, before a thread lies down. To be woken
+"""So many looks a thread takes for what it waits for, a quarter to half a millisecond, before it lies down. To be woken
 takes 25 to 50 microseconds: whoever steps again at once is spared that, and a training loop, which computes for
 milliseconds between steps, hardly notices."""
 
@@ -48,7 +50,7 @@ def work_comes(seat: int) -> bool:
                 return True
             if state == UP:
                 break
-        if swap_shared(seat, READY, AWAY):
+        if swap_shared(seat, READY, AWAY) or swap_shared(seat, DONE, GONE):
             return False
     store_shared(seat, AWAY)
     return False
@@ -76,8 +78,11 @@ def call(seat: int) -> int:
 def is_done(seat: int) -> bool:
     """The caller waits for the work's end, but no longer than for so many looks."""
     for _ in range(LOOKS):
-        if load_shared(seat) == DONE:
-            store_shared(seat, READY)
+        state = load_shared(seat)
+        if state == DONE and swap_shared(seat, DONE, READY):
+            return True
+        if state == GONE:
+            store_shared(seat, AWAY)
             return True
     return False
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pyramid_env._numba import kernel
 from pyramid_env.crew import Crew, shares
-from pyramid_env.seat import tell_done, work_comes
+from pyramid_env.seat import GONE, tell_done, work_comes
 
 
 def noting(parts: int, pause_s: float = 0.0) -> tuple[list[Callable[[], None]], list[tuple[int, str]]]:
@@ -119,6 +119,21 @@ def test_helpers_on_their_seats_do_their_part_each_time_whatever_comes_between(h
             crew.run(work)
     assert len(noted) == (1 + helpers) * (499 // 7)
     assert len(crew._threads) == helpers
+    crew.close()
+
+
+def test_a_helper_that_was_done_long_before_the_caller_has_lain_down_and_comes_again() -> None:
+    crew, (first, others, counts) = Crew(1), counting(1)
+
+    def slow() -> None:
+        first()
+        time.sleep(0.02)  # longer than anyone looks
+        assert crew._seats[0, 0] == GONE
+
+    crew.repeat(first, others)
+    for n in range(1, 20):
+        crew.repeat(slow if n % 2 else first, others)
+        assert counts.tolist() == [1 + n] * 2
     crew.close()
 
 
