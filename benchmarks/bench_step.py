@@ -142,10 +142,10 @@ def sizes(options: argparse.Namespace) -> None:
 def threads(options: argparse.Namespace) -> None:
     """One thread and two, in turns; the ratio is by the clock."""
     for settings in ({"copy": False}, {"copy": False, "action_mask_format": "packed"}):
-        numbers = {"one thread": 1, "two threads": 2}
+        thread_counts = {"one thread": 1, "two threads": 2}
         timers = {
-            name: Timer(our_games(THREADS_AT, options, **settings, num_threads=number))
-            for name, number in numbers.items()
+            name: Timer(our_games(THREADS_AT, options, **settings, num_threads=count))
+            for name, count in thread_counts.items()
         }
         take_turns(timers.values(), options.seconds)
         one, two = (timer.best for timer in timers.values())
